@@ -112,9 +112,9 @@ class Bench {
   Pace Schedule(int pods) {
     controllers::Informers informers(core_, server_, kSystem, random_.Next());
     const controllers::Context context{core_, clock_, random_, server_, kSystem, informers};
-    controllers::CapacityGuard guard(context);
+    scheduling::CapacityGuard guard(context);
     guard_ = &guard;
-    controllers::SchedulerLoop loop(context);
+    scheduling::SchedulerLoop loop(context);
     SteadyTime begin{};
     double computed = 0;
     informers.Start();
@@ -144,7 +144,7 @@ class Bench {
   RealClock clock_;
   Random random_{1};
   std::unique_ptr<store::Store> store_;
-  controllers::CapacityGuard* guard_ = nullptr;  // while decisions are made
+  scheduling::CapacityGuard* guard_ = nullptr;  // while decisions are made
   std::shared_ptr<apiserver::ApiServer> server_;
   client::Client client_;
 };

@@ -39,8 +39,8 @@ LAYERS = {
     "jobs": ["autoscaling"],
     "scheduling": ["jobs"],
     "projects": ["scheduling"],
-    "operator": ["projects"],
-    "sim": ["kube/apiserver", "kube/node", "operator"],
+    "manager": ["projects"],
+    "sim": ["kube/apiserver", "kube/node", "manager"],
     "cli": ["kube/client", "kube/edge"],
     "ui": ["cli", "kube/controllers"],
 }
@@ -458,6 +458,8 @@ class Tidy:
                 self.check_folders(path, text, within)
         self.check_identifiers(path, code, layer, is_test)
         self.check_suppressions(path, text)
+        if layer:
+            self.check_namespace(path, code, layer)
         if path.endswith(".h"):
             self.check_header(path, text)
         names = {}
@@ -512,7 +514,7 @@ class Tidy:
         for match in re.finditer(r"\bTEST_DEPS\s+([^A-Z)]*)", text):
             for used in match.group(1).split():
                 allowed |= self.reach.get(layer_named(used.removesuffix("_testing")), set())
-                if used == "operator_testing":
+                if used == "manager_testing":
                     allowed |= self.reach["kube/apiserver"]
         return allowed
 
@@ -535,6 +537,14 @@ class Tidy:
             if match and "END" not in match.group(0)[:10]:
                 if not re.match(r"\([\w.,* -]+\): \S+", match.group("tail")):
                     self.breach(path, number, "suppression", "say which check and why: (check): reason")
+
+    def check_namespace(self, path, code, layer):
+        """A layer's folder is its namespace. What another layer has may be declared in that one's."""
+        own = "swell" if layer in ("base", "bin") else "swell::" + layer.split("/")[-1]
+        opened = list(re.finditer(r"^namespace (swell[\w:]*) \{", code, re.MULTILINE))
+        if opened and not any(m.group(1) == own or own != "swell" and m.group(1).startswith(own + "::")
+                              for m in opened):
+            self.breach(path, line_of(code, opened[0].start()), "namespace", f"src/{layer} is {own}")
 
     def check_header(self, path, text):
         lines = text.splitlines()

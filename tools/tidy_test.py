@@ -95,6 +95,19 @@ class Layers(unittest.TestCase):
     def test_paths_start_at_src(self):
         self.assertEqual(breaches(source("base", '#include "a.h"\n')), ["src/base/a.cc:1 include"])
 
+    def test_a_folder_is_a_namespace(self):
+        for layer, name in (("kube/edge", "swell::edge"), ("cli", "swell::cli::slurm"), ("bin", "swell")):
+            with self.subTest(layer):
+                self.assertEqual(breaches(source(layer, f"namespace {name} {{\n}}\n")), [])
+        for layer, name in (("kube/process", "swell::edge"), ("ops", "swell"), ("base", "swell::base")):
+            with self.subTest(layer):
+                self.assertEqual(breaches(source(layer, f"\nnamespace {name} {{\n}}\n")),
+                                 [f"src/{layer}/a.cc:2 namespace"])
+
+    def test_what_another_layer_has_may_be_declared_there(self):
+        text = "namespace swell::net {\nclass Reactor;\n}\nnamespace swell::edge {\n}\n"
+        self.assertEqual(breaches(source("kube/edge", text)), [])
+
     def test_only_net_includes_the_network(self):
         text = "#include <boost/asio/ip/tcp.hpp>\n#include <openssl/ssl.h>\n"
         self.assertEqual(breaches(source("kube/net", text)), [])

@@ -18,7 +18,7 @@
 #include "kube/api/meta/gpu_type_keys.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr Duration kConsiderEvery = std::chrono::seconds(30);
@@ -43,7 +43,7 @@ bool Names(const json::Value& pod_template, std::string_view label) {
 bool NamesType(const json::Value& job) {
   for (const auto& role : json::GetObject(job, {"spec", "roles"})) {
     const json::Value* pod_template = json::Find(role.value(), {"template"});
-    if (pod_template != nullptr && Names(*pod_template, keys::kGpuProduct)) return true;
+    if (pod_template != nullptr && Names(*pod_template, api::keys::kGpuProduct)) return true;
   }
   return false;
 }
@@ -66,7 +66,7 @@ goodput::MeasurementsByType ByType(const GoodputState& state) {
 
 void GoodputScaler::FollowHold(const Round& round, Known& known) const {
   GoodputState& state = known.state;
-  const std::string_view held = api::Annotation(*round.job, keys::kHeldGpuType);
+  const std::string_view held = api::Annotation(*round.job, api::keys::kHeldGpuType);
   if (held == state.held_to) return;
   if (held.empty()) {
     const bool arrived = state.gpu_type == state.held_to;
@@ -83,7 +83,8 @@ void GoodputScaler::FollowHold(const Round& round, Known& known) const {
                   .to_members = state.members,
                   .count = state.move.count + 1,
                   .at = context_.clock.Now()};
-    state.type_decision = StrCat("Is held to ", held, " by its annotation ", keys::kHeldGpuType);
+    state.type_decision =
+        StrCat("Is held to ", held, " by its annotation ", api::keys::kHeldGpuType);
   }
   state.held_to = held;
 }
@@ -182,7 +183,7 @@ goodput::MoveTerms GoodputScaler::TermsOf(const Round& round, const GoodputState
 bool GoodputScaler::InOneGroup(const Round& round) const {
   const auto& pods = pods_.ByIndex("owner", api::Uid(*round.job));
   return std::all_of(pods.begin(), pods.end(), [&](const json::SharedValue& pod) {
-    return api::Label(*pod, keys::kPodGroup) == round.group;
+    return api::Label(*pod, api::keys::kPodGroup) == round.group;
   });
 }
 
@@ -191,7 +192,7 @@ std::string GoodputScaler::WhyHeldBack(const Round& round) const {
   if (NamesType(*round.job)) return "its template names the type";
   if (!InOneGroup(round)) return "its members have several priorities";
   const auto saved = [](const json::SharedValue& pod) {
-    return api::ParseTime(api::Annotation(*pod, keys::kCheckpointTime)).has_value();
+    return api::ParseTime(api::Annotation(*pod, api::keys::kCheckpointTime)).has_value();
   };
   if (std::none_of(round.members.begin(), round.members.end(), saved)) {
     return "no member has reported a checkpoint";
@@ -241,7 +242,7 @@ bool GoodputScaler::ConsiderMove(const RoundPtr& round) {
     // Room is looked for only where that can matter.
     Rooms rooms;
     const std::string group = StrCat(round->ns, "/", round->group);
-    for (const auto& [type, members] : find_rooms_(group, std::string(keys::kGpuProduct))) {
+    for (const auto& [type, members] : find_rooms_(group, std::string(api::keys::kGpuProduct))) {
       rooms[type] = members;
     }
     offers = OffersFor(*round, state, &rooms);
@@ -299,8 +300,8 @@ void GoodputScaler::WriteHold(const RoundPtr& round,
   json::Set(patch, {"metadata"},
             json::Object{{"uid", api::Uid(*round->job)},
                          {"resourceVersion", api::ResourceVersionText(*round->job)}});
-  json::Set(patch, {"metadata", "annotations", keys::kHeldGpuType}, json::Value(nullptr));
-  if (!type.empty()) json::Set(patch, {"metadata", "annotations", keys::kHeldGpuType}, type);
+  json::Set(patch, {"metadata", "annotations", api::keys::kHeldGpuType}, json::Value(nullptr));
+  if (!type.empty()) json::Set(patch, {"metadata", "annotations", api::keys::kHeldGpuType}, type);
   hold_under_way_ = true;
   client_.Patch(resource_, round->ns, round->name, client::PatchType::kMerge, patch,
                 [this, round, then = std::move(then)](const Result<json::SharedValue>& job) {
@@ -317,4 +318,4 @@ void GoodputScaler::WriteHold(const RoundPtr& round,
                 });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

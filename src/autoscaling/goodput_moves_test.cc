@@ -11,14 +11,16 @@
 #include "kube/api/meta/gpu_type_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 using client::resources::kNodes;
 using client::resources::kPods;
 using client::resources::kTrainingJobs;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class GoodputMovesTest : public ::testing::Test {
  protected:
@@ -67,9 +69,9 @@ class GoodputMovesTest : public ::testing::Test {
                                {"records_per_second", speed},
                                {"batch_records", 10}};
     json::Value patch;
-    json::Set(patch, {"metadata", "annotations", keys::kMetrics}, json::Print(metrics));
+    json::Set(patch, {"metadata", "annotations", api::keys::kMetrics}, json::Print(metrics));
     if (saves_) {
-      json::Set(patch, {"metadata", "annotations", keys::kCheckpointTime},
+      json::Set(patch, {"metadata", "annotations", api::keys::kCheckpointTime},
                 api::FormatTime(cluster_.sim.Now()));
     }
     cluster_.client->Patch(kPods, "default", running.begin()->first, client::PatchType::kMerge,
@@ -125,7 +127,7 @@ class GoodputMovesTest : public ::testing::Test {
   std::set<std::string> NodesOf(const std::string& name) {
     std::set<std::string> nodes;
     for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
-      if (api::Label(*pod, keys::kJobName) != name) continue;
+      if (api::Label(*pod, api::keys::kJobName) != name) continue;
       nodes.emplace(api::IsBound(*pod) ? api::NodeName(*pod) : "-");
     }
     return nodes;
@@ -140,7 +142,7 @@ class GoodputMovesTest : public ::testing::Test {
   }
   std::string Held(const std::string& name) {
     return std::string(
-        api::Annotation(*cluster_.Get(kTrainingJobs, "default/" + name), keys::kHeldGpuType));
+        api::Annotation(*cluster_.Get(kTrainingJobs, "default/" + name), api::keys::kHeldGpuType));
   }
   bool Moves(const std::string& name, Duration within = kLong) {
     return cluster_.Until([&] { return cluster_.Events("Moved", name) > 0; }, within);
@@ -173,7 +175,7 @@ TEST_F(GoodputMovesTest, AJobMovesWhereItMakesMore) {
   EXPECT_TRUE(api::ConditionIsTrue(*job, "Running"));
   EXPECT_FALSE(api::ConditionIsTrue(*job, "Restarting"));
   const json::SharedValue pod = cluster_.Get(kPods, "default/t-worker-1");
-  EXPECT_EQ(api::Annotation(*pod, keys::kHeldGpuType), "A100");
+  EXPECT_EQ(api::Annotation(*pod, api::keys::kHeldGpuType), "A100");
   cluster_.Run(std::chrono::minutes(60));
   EXPECT_EQ(cluster_.Events("Moved", "t"), 1) << "and there it stays";
   EXPECT_EQ(NodesOf("t"), (std::set<std::string>{"a100"}));
@@ -307,4 +309,4 @@ TEST_F(GoodputMovesTest, WithoutTheModeTheHoldEnds) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -7,7 +7,7 @@
 
 #include "autoscaling/goodput_scaler.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 struct GoodputScaler::Round : JobScaler::Round {
   GoodputRole target;
@@ -22,4 +22,4 @@ std::string SecondsText(double seconds);
 // "+61 %": of the ratio 1.61.
 std::string PercentText(double ratio);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -14,7 +14,7 @@
 #include "sched/state/types.h"
 #include "sched_inputs/goodput_note.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr double kResizeSecondsMax = 600;
@@ -109,7 +109,7 @@ std::string PercentText(double ratio) {
   return StrCat(percent > 0 ? "+" : "", percent, " %");
 }
 
-GoodputScaler::GoodputScaler(Context context,
+GoodputScaler::GoodputScaler(controllers::Context context,
                              client::Resource resource,
                              ReadGoodputRole read,
                              std::string default_mode,
@@ -175,11 +175,12 @@ void GoodputScaler::FindMembers(Round& round) const {
   const std::string set = ToLower(round.role);
   std::set<std::string, std::less<>> nodes;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
-    if (api::Label(*pod, keys::kPodSet) != set) continue;
+    if (api::Label(*pod, api::keys::kPodSet) != set) continue;
     // Members of another priority are in a group of their own; the first group is the job's.
-    const std::string_view group = api::Label(*pod, keys::kPodGroup);
+    const std::string_view group = api::Label(*pod, api::keys::kPodGroup);
     if (round.group.empty() || group.size() < round.group.size()) round.group = group;
-    if (api::IsDeleting(*pod) || Phase(*pod) != "Running" || WasPreempted(*pod)) continue;
+    if (api::IsDeleting(*pod) || api::Phase(*pod) != "Running" || controllers::WasPreempted(*pod))
+      continue;
     round.members.push_back(pod);
     nodes.emplace(api::NodeName(*pod));
   }
@@ -264,7 +265,8 @@ void GoodputScaler::NoteStart(const json::Value& pod, GoodputState& state) const
 
 void GoodputScaler::FollowGpuType(const Round& round, Known& known) const {
   const json::SharedValue node = nodes_.Get(api::NodeName(FirstMember(round.members)));
-  const std::string_view type = node ? api::Label(*node, keys::kGpuProduct) : std::string_view();
+  const std::string_view type =
+      node ? api::Label(*node, api::keys::kGpuProduct) : std::string_view();
   const std::string& before = known.state.gpu_type;
   if (type.empty() || type == before) return;
   if (!before.empty()) {
@@ -437,11 +439,11 @@ void GoodputScaler::WriteNote(const RoundPtr& round) {
   if (state.resize_s > 0) {
     goodput.resize_cost = std::chrono::milliseconds(std::llround(state.resize_s * 1000));
   }
-  const std::string note = GoodputNote(goodput);
-  if (api::Annotation(*group, kGoodputNote) == note) return WriteStatus(round);
+  const std::string note = sched_inputs::GoodputNote(goodput);
+  if (api::Annotation(*group, sched_inputs::kGoodputNote) == note) return WriteStatus(round);
   json::Value patch;
   json::Set(patch, {"metadata", "uid"}, api::Uid(*group));
-  json::Set(patch, {"metadata", "annotations", kGoodputNote}, note);
+  json::Set(patch, {"metadata", "annotations", sched_inputs::kGoodputNote}, note);
   client_.Patch(client::resources::kPodGroups, round->ns, round->group, client::PatchType::kMerge,
                 patch, [this, round](const Result<json::SharedValue>& written) {
                   if (!written.ok()) return Finish(round, written.status());
@@ -453,18 +455,18 @@ void GoodputScaler::WriteNote(const RoundPtr& round) {
 void GoodputScaler::Drop(const json::Value& job) {
   const std::string ns(api::Namespace(job));
   const json::SharedValue group = groups_.Get(api::KeyOf(job));
-  if (group && !api::Annotation(*group, kGoodputNote).empty()) {
+  if (group && !api::Annotation(*group, sched_inputs::kGoodputNote).empty()) {
     json::Value patch;
-    json::Set(patch, {"metadata", "annotations", kGoodputNote}, json::Value(nullptr));
+    json::Set(patch, {"metadata", "annotations", sched_inputs::kGoodputNote}, json::Value(nullptr));
     client_.Patch(client::resources::kPodGroups, ns, api::Name(job), client::PatchType::kMerge,
                   patch, {});
   }
   // A hold that somebody else wrote is theirs.
   const bool held = json::Find(job, {"status", "goodput", "heldTo"}) != nullptr;
-  if (held && !api::Annotation(job, keys::kHeldGpuType).empty()) {
+  if (held && !api::Annotation(job, api::keys::kHeldGpuType).empty()) {
     json::Value patch;
     json::Set(patch, {"metadata", "uid"}, api::Uid(job));
-    json::Set(patch, {"metadata", "annotations", keys::kHeldGpuType}, json::Value(nullptr));
+    json::Set(patch, {"metadata", "annotations", api::keys::kHeldGpuType}, json::Value(nullptr));
     client_.Patch(resource_, ns, api::Name(job), client::PatchType::kMerge, patch, {});
   }
   // What was measured stays, for when the default is back.
@@ -489,4 +491,4 @@ void GoodputScaler::WriteStatus(const RoundPtr& round) {
   PatchStatusField(round, {"status", "goodput"}, std::move(wanted));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

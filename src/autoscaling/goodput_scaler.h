@@ -35,7 +35,7 @@
 #include "goodput/type_move.h"
 #include "sched/room_elsewhere.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 class GoodputScaler final : public JobScaler {
  public:
@@ -44,7 +44,7 @@ class GoodputScaler final : public JobScaler {
                                                                     const std::string& label)>;
   // `default_mode`: the cluster's, of jobs that name none and whose projects have no default.
   // Without `find_rooms` no job moves to another type.
-  GoodputScaler(Context context,
+  GoodputScaler(controllers::Context context,
                 client::Resource resource,
                 ReadGoodputRole read,
                 std::string default_mode,
@@ -130,4 +130,4 @@ class GoodputScaler final : public JobScaler {
   std::map<std::string, Known> known_;  // by the job's key
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

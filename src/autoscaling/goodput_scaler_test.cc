@@ -8,15 +8,16 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 #include "sched_inputs/goodput_note.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kTrainingJobs;
+using manager::TestCluster;
 
 class GoodputScalerTest : public ::testing::Test {
  protected:
@@ -69,7 +70,7 @@ class GoodputScalerTest : public ::testing::Test {
                          {"last_resize_seconds", resize_s_}};
     if (noise_ > 0) metrics["gradient_noise_records"] = noise_;
     json::Value patch;
-    json::Set(patch, {"metadata", "annotations", keys::kMetrics}, json::Print(metrics));
+    json::Set(patch, {"metadata", "annotations", api::keys::kMetrics}, json::Print(metrics));
     cluster_.client->Patch(kPods, "default", *std::min_element(running.begin(), running.end()),
                            client::PatchType::kMerge, patch, {});
   }
@@ -140,7 +141,7 @@ TEST_F(GoodputScalerTest, AJobThatScalesGrowsToItsMaximum) {
   EXPECT_NE(Told("GoodputMeasured").find("t: Grew from 1 to 2: +96 % goodput measured"),
             std::string::npos)
       << Told("GoodputMeasured");
-  const sched::GoodputInfo note = ToGoodput(*cluster_.Get(kPodGroups, "default/t"));
+  const sched::GoodputInfo note = sched_inputs::ToGoodput(*cluster_.Get(kPodGroups, "default/t"));
   EXPECT_EQ(note.pod_set, "worker");
   EXPECT_EQ(note.measured_at, 6);
   EXPECT_EQ(note.curve.size(), 6u);
@@ -149,7 +150,8 @@ TEST_F(GoodputScalerTest, AJobThatScalesGrowsToItsMaximum) {
   int64_t above = INT64_MAX;
   for (int i = 0; i < 6; ++i) {
     const json::SharedValue pod = cluster_.Get(kPods, StrCat("default/t-worker-", i));
-    const int64_t priority = ParseInt(api::Annotation(*pod, keys::kMemberPriority)).value_or(-1);
+    const int64_t priority =
+        ParseInt(api::Annotation(*pod, api::keys::kMemberPriority)).value_or(-1);
     EXPECT_LT(priority, above) << i;
     above = priority;
   }
@@ -346,7 +348,7 @@ TEST_F(GoodputScalerTest, WithoutTheModeTheSchedulerIsToldNothing) {
   Create("t", 1, 4);
   Train("t", 0.02);
   const auto told = [&] {
-    return !ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty();
+    return !sched_inputs::ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty();
   };
   ASSERT_TRUE(cluster_.Until(told, kLong));
   ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {autoscaling: {mode: None}}").ok());
@@ -378,7 +380,8 @@ TEST_F(GoodputScalerTest, TheNearestProjectThatHasADefaultDecides) {
   ASSERT_TRUE(cluster_.Patch(kProjects, "team", "spec: {autoscaling: {default: None}}").ok());
   ASSERT_TRUE(cluster_.Until([&] { return DefaultOf("t").empty(); }, kLong));
   ASSERT_TRUE(cluster_.Until(
-      [&] { return ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty(); }, kLong));
+      [&] { return sched_inputs::ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty(); },
+      kLong));
   EXPECT_EQ(Replicas("t"), 4) << "what it has stays";
 }
 
@@ -405,4 +408,4 @@ TEST_F(GoodputScalerTest, SaysWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -6,7 +6,7 @@
 
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr double kNewsworthy = 0.05;
@@ -280,4 +280,4 @@ json::Value ToStatus(const GoodputState& state,
   return status;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -17,7 +17,7 @@
 #include "goodput/measurements.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 // The last time that the job was moved to GPUs of another type.
 struct GoodputMove {
@@ -89,4 +89,4 @@ json::Value ToStatus(const GoodputState& state,
                      const GoodputRole& role,
                      const GoodputOutlook& outlook);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

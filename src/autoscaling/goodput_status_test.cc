@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 GoodputRole Worker() {
@@ -246,4 +246,4 @@ TEST(GoodputTarget, TakesTheDefaultWhereTheJobSaysNothing) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

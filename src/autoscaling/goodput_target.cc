@@ -7,7 +7,7 @@
 #include "kube/api/objects/job.h"
 #include "kube/controllers/wrong_field.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr int64_t kObservationsMax = 1000;
@@ -66,16 +66,17 @@ Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
     return std::optional<GoodputRole>();
   }
   if (!json::GetArray(*scaling, {"metrics"}).empty()) {
-    return WrongField("spec.autoscaling.metrics",
-                      "Forbidden: mode Goodput measures throughput itself; remove metrics, or use "
-                      "mode Metric");
+    return controllers::WrongField(
+        "spec.autoscaling.metrics",
+        "Forbidden: mode Goodput measures throughput itself; remove metrics, or use "
+        "mode Metric");
   }
   if (target.role.empty()) target.role = json::GetString(*scaling, {"role"}, "worker");
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
   const json::Value* elastic = role != nullptr ? json::Find(*role, {"elastic"}) : nullptr;
   if (elastic == nullptr) {
-    return WrongText("spec.autoscaling.role", target.role,
-                     "must be a role with elastic.minReplicas and maxReplicas");
+    return controllers::WrongText("spec.autoscaling.role", target.role,
+                                  "must be a role with elastic.minReplicas and maxReplicas");
   }
   target.path = {"spec", "roles", target.role, "replicas"};
   target.replicas = api::ReplicasOf(*role);
@@ -98,4 +99,4 @@ Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
   return std::optional<GoodputRole>(std::move(target));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

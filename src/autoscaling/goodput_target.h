@@ -10,7 +10,7 @@
 #include "goodput/measurements.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 struct GoodputRole : ScaledRole {
   int64_t others = 0;            // members of the training group besides the role's
@@ -30,4 +30,4 @@ using ReadGoodputRole = Result<std::optional<GoodputRole>> (*)(const json::Value
 Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
                                                        const ScalingDefault& by_default);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr size_t kLooksAtOnce = 64;
@@ -34,10 +34,12 @@ void RecordResize(client::EventRecorder& events,
 
 }  // namespace
 
-JobScaler::JobScaler(Context context, client::Resource resource, std::string_view queue)
+JobScaler::JobScaler(controllers::Context context,
+                     client::Resource resource,
+                     std::string_view queue)
     : context_(std::move(context)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(MakeRecorder(context_, "autoscaler")),
+      events_(controllers::MakeRecorder(context_, "autoscaler")),
       resource_(std::move(resource)),
       jobs_(context_.informers.Of(resource_)),
       queue_(context_.executor,
@@ -48,11 +50,12 @@ JobScaler::JobScaler(Context context, client::Resource resource, std::string_vie
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "autoscaler") {
-  Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) { Forget(api::KeyOf(*job)); });
+  controllers::Follow(jobs_, controllers::Queued(queue_),
+                      [this](const json::SharedValue& job) { Forget(api::KeyOf(*job)); });
 }
 
 void JobScaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
     return done(Duration::zero());
@@ -150,4 +153,4 @@ void JobScaler::Finish(const AnyRound& round, const Status& status) {
   done(round->interval);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -21,7 +21,7 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 class JobScaler {
  public:
@@ -37,7 +37,7 @@ class JobScaler {
   };
   using AnyRound = std::shared_ptr<Round>;
 
-  JobScaler(Context context, client::Resource resource, std::string_view queue);
+  JobScaler(controllers::Context context, client::Resource resource, std::string_view queue);
   virtual ~JobScaler() = default;
 
   // Observes a running job; ends with Finish, or calls `done` itself.
@@ -79,7 +79,7 @@ class JobScaler {
   // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& pods_;
   client::EventRecorder events_;
   CallbackScope scope_;
@@ -96,4 +96,4 @@ class JobScaler {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

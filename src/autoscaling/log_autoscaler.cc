@@ -8,7 +8,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr Duration kLogTimeout = std::chrono::seconds(10);
@@ -66,7 +66,9 @@ struct LogAutoscaler::Round : JobScaler::Round {
   bool answered = false;    // the log has come, or is not waited for any more
 };
 
-LogAutoscaler::LogAutoscaler(Context context, client::Resource resource, ReadScaleTarget read)
+LogAutoscaler::LogAutoscaler(controllers::Context context,
+                             client::Resource resource,
+                             ReadScaleTarget read)
     : JobScaler(std::move(context), std::move(resource), "autoscaler"),
       read_(read),
       nodes_(context_.informers.Of(client::resources::kNodes)) {}
@@ -138,13 +140,14 @@ void LogAutoscaler::CountPods(Round& round) const {
   std::string set = ToLower(round.role);
   int64_t first = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
-    if (api::Label(*pod, keys::kPodSet) != set || api::IsDeleting(*pod) || HasEnded(*pod)) continue;
+    if (api::Label(*pod, api::keys::kPodSet) != set || api::IsDeleting(*pod) || api::HasEnded(*pod))
+      continue;
     if (!api::NodeName(*pod).empty()) {
       ++facts.placed;
     } else if (auto since = UnplacedSince(*pod)) {
       facts.unplaced += facts.now - *since >= round.interval;
     }
-    if (Phase(*pod) != "Running") continue;
+    if (api::Phase(*pod) != "Running") continue;
     ++facts.running;
     std::string_view name = api::Name(*pod);
     int64_t index = ParseInt(name.substr(name.rfind('-') + 1)).value_or(0);
@@ -158,15 +161,15 @@ void LogAutoscaler::CountPods(Round& round) const {
 // Counts what is free by requests alone; the scheduler knows more, so this is a reason to try.
 int64_t LogAutoscaler::RoomFor(const json::Value& pod_template, int64_t most) const {
   const json::Value& spec = api::Spec(pod_template);
-  sched::Resources wanted = PodRequests(spec);
+  sched::Resources wanted = sched_inputs::PodRequests(spec);
   int64_t room = 0;
   for (const auto& [key, node] : nodes_.objects()) {
     if (room >= most) break;
-    sched::NodeInfo info = ToNodeInfo(*node);
+    sched::NodeInfo info = sched_inputs::ToNodeInfo(*node);
     if (!Takes(info, spec)) continue;
     sched::Resources left = info.allocatable;
     for (const json::SharedValue& pod : pods_.ByIndex("node", info.name)) {
-      if (!HasEnded(*pod)) Subtract(left, PodRequests(api::Spec(*pod)));
+      if (!api::HasEnded(*pod)) Subtract(left, sched_inputs::PodRequests(api::Spec(*pod)));
     }
     int64_t here = std::min({Times(left.cpu_milli, wanted.cpu_milli, most),
                              Times(left.memory_bytes, wanted.memory_bytes, most),
@@ -184,7 +187,7 @@ int64_t LogAutoscaler::RoomFor(const json::Value& pod_template, int64_t most) co
 std::optional<double> LogAutoscaler::FreshlyPushed(const Round& round, Known& known) {
   const auto pushed = PushedMetric(*round.first, round.target.metric);
   if (!pushed) return {};
-  std::string_view step = api::Annotation(*round.first, keys::kStep);
+  std::string_view step = api::Annotation(*round.first, api::keys::kStep);
   if (step == known.pushed_step) return {};
   known.pushed_step = step;
   return pushed;
@@ -270,4 +273,4 @@ void LogAutoscaler::WriteStatus(const RoundPtr& round) {
   PatchStatus(round, std::move(wanted));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -23,11 +23,11 @@
 #include "autoscaling/scale_target.h"
 #include "elastic/log_metrics.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 class LogAutoscaler final : public JobScaler {
  public:
-  LogAutoscaler(Context context, client::Resource resource, ReadScaleTarget read);
+  LogAutoscaler(controllers::Context context, client::Resource resource, ReadScaleTarget read);
 
  private:
   // State of a job between two intervals.
@@ -61,4 +61,4 @@ class LogAutoscaler final : public JobScaler {
   std::set<std::string> reading_;       // pods whose log is being read
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

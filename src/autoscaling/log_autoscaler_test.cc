@@ -7,14 +7,17 @@
 #include "base/strings.h"
 #include "jobs/kinds/kubedl_job.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kServices;
 using client::resources::kTrainingJobs;
+using jobs::kKubedlPyTorchJobs;
+using manager::kSecond;
+using manager::TestCluster;
 
 class LogAutoscalerTest : public ::testing::Test {
  protected:
@@ -51,8 +54,8 @@ class LogAutoscalerTest : public ::testing::Test {
       ++step_;
       std::string ns = pod.substr(0, slash), name = pod.substr(slash + 1);
       json::Value patch;
-      json::Set(patch, {"metadata", "annotations", keys::kStep}, std::to_string(step_));
-      json::Set(patch, {"metadata", "annotations", keys::kMetrics},
+      json::Set(patch, {"metadata", "annotations", api::keys::kStep}, std::to_string(step_));
+      json::Set(patch, {"metadata", "annotations", api::keys::kMetrics},
                 json::Print(json::Object{{"latency", seconds(members_[ns])}}));
       cluster_.client->Patch(kPods, ns, name, client::PatchType::kMerge, patch, {});
       cluster_.client->List(kPods, ns, {.label_selector = "replica-type=worker"},
@@ -354,4 +357,4 @@ TEST_F(LogAutoscalerTest, KubedlsStatusHasItsSizeBehindWhatTheDocumentShows) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

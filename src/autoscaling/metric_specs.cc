@@ -10,8 +10,10 @@
 #include "kube/api/objects/job.h"
 #include "kube/controllers/wrong_field.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
+
+using controllers::WrongField;
 
 constexpr size_t kMetricsMax = 32;
 
@@ -220,7 +222,8 @@ Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job) {
   const json::Value* spec = json::Find(job, {"spec", "roles", role.role});
   const json::Value* elastic = spec ? json::Find(*spec, {"elastic"}) : nullptr;
   if (elastic == nullptr) {
-    return WrongText("spec.autoscaling.role", role.role, "must be a role with elastic");
+    return controllers::WrongText("spec.autoscaling.role", role.role,
+                                  "must be a role with elastic");
   }
   role.path = {"spec", "roles", role.role, "replicas"};
   role.replicas = api::ReplicasOf(*spec);
@@ -236,4 +239,4 @@ Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job) {
   return std::optional<TargetRole>(std::move(role));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

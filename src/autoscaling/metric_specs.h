@@ -13,7 +13,7 @@
 #include "elastic/target_scaler.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 inline constexpr std::string_view kScaleWindow = "swell.dev/autoscale-window";  // of shrinking
 
@@ -51,4 +51,4 @@ Result<std::vector<MetricSpec>> ReadMetricSpecs(const json::Array& metrics, std:
 // Whether an entry of spec.autoscaling.metrics is one of these: it has a type.
 bool IsMetricSpec(const json::Value& metric);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

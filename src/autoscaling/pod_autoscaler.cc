@@ -15,7 +15,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workload.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr size_t kLooksAtOnce = 64;
@@ -202,12 +202,12 @@ struct PodAutoscaler::Round {
   int64_t replicas() const { return json::GetInt(*scale, {"spec", "replicas"}); }
 };
 
-PodAutoscaler::PodAutoscaler(Context context, const api::Scheme& scheme)
+PodAutoscaler::PodAutoscaler(controllers::Context context, const api::Scheme& scheme)
     : context_(std::move(context)),
       scheme_(scheme),
       autoscalers_(context_.informers.Of(client::resources::kPodAutoscalers)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(MakeRecorder(context_, "horizontal-pod-autoscaler")),
+      events_(controllers::MakeRecorder(context_, "horizontal-pod-autoscaler")),
       queue_(context_.executor,
              context_.metrics,
              "horizontalpodautoscalers",
@@ -216,12 +216,13 @@ PodAutoscaler::PodAutoscaler(Context context, const api::Scheme& scheme)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "horizontal-pod-autoscaler") {
-  Follow(autoscalers_, Queued(queue_),
-         [this](const json::SharedValue& autoscaler) { known_.erase(api::KeyOf(*autoscaler)); });
+  controllers::Follow(
+      autoscalers_, controllers::Queued(queue_),
+      [this](const json::SharedValue& autoscaler) { known_.erase(api::KeyOf(*autoscaler)); });
 }
 
 void PodAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue autoscaler = autoscalers_.Get(key);
   if (!autoscaler || api::IsDeleting(*autoscaler)) return done(Duration::zero());
   Known& known = known_[key];
@@ -239,7 +240,8 @@ void PodAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done do
   round->pace = PaceOf(*autoscaler);
   round->done = std::move(done);
   const json::Value& ref = *json::Find(*autoscaler, {"spec", "scaleTargetRef"});
-  const auto resource = ResourceOfKind(scheme_, api::ApiVersionOf(ref), api::KindOf(ref));
+  const auto resource =
+      controllers::ResourceOfKind(scheme_, api::ApiVersionOf(ref), api::KindOf(ref));
   if (!resource) {
     return Fail(round, "AbleToScale", "FailedGetScale",
                 StrCat("no kind ", Quote(api::KindOf(ref)), " is served in version ",
@@ -323,7 +325,7 @@ void PodAutoscaler::FindPods(Round& round) const {
   for (auto it = pods.lower_bound(prefix); it != pods.end() && it->first.starts_with(prefix);
        ++it) {
     const json::Value& pod = *it->second;
-    if (api::IsDeleting(pod) || Phase(pod) == "Failed") continue;
+    if (api::IsDeleting(pod) || api::Phase(pod) == "Failed") continue;
     if (round.selector.Matches(json::Value(api::Labels(pod)))) {
       round.pods.push_back(it->second);
     }
@@ -344,7 +346,8 @@ void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use)
     MetricSample look{.name = spec.name, .target = spec.target, .average = spec.average};
     std::vector<json::SharedValue> members;
     for (const json::SharedValue& pod : round->pods) {
-      const bool starting = Phase(*pod) == "Pending" || (spec.name == "cpu" && is_starting(*pod));
+      const bool starting =
+          api::Phase(*pod) == "Pending" || (spec.name == "cpu" && is_starting(*pod));
       if (starting) {
         ++look.unready;
       } else {
@@ -440,7 +443,7 @@ void PodAutoscaler::SetCondition(Round& round,
                                  bool value,
                                  std::string_view reason,
                                  std::string_view message) const {
-  SetStatusCondition(round.status, type, value, reason, message, context_.clock.Now());
+  controllers::SetStatusCondition(round.status, type, value, reason, message, context_.clock.Now());
 }
 
 void PodAutoscaler::WriteStatus(const RoundPtr& round) {
@@ -465,4 +468,4 @@ void PodAutoscaler::WriteStatus(const RoundPtr& round) {
       "status");
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -25,11 +25,11 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 class PodAutoscaler {
  public:
-  PodAutoscaler(Context context, const api::Scheme& scheme);
+  PodAutoscaler(controllers::Context context, const api::Scheme& scheme);
 
  private:
   struct Known : ScaleObservation {
@@ -58,7 +58,7 @@ class PodAutoscaler {
                     std::string_view message) const;
   void WriteStatus(const RoundPtr& round);
 
-  Context context_;
+  controllers::Context context_;
   const api::Scheme& scheme_;
   client::Informer& autoscalers_;
   client::Informer& pods_;
@@ -69,4 +69,4 @@ class PodAutoscaler {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

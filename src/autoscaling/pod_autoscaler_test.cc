@@ -6,14 +6,16 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 using client::resources::kDeployments;
 using client::resources::kPodAutoscalers;
 using client::resources::kPods;
+using manager::MetricsServer;
+using manager::TestCluster;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -57,7 +59,7 @@ class PodAutoscalerTest : public ::testing::Test {
   std::string Usage() {
     json::Array items;
     for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
-      if (Phase(*pod) != "Running") continue;
+      if (api::Phase(*pod) != "Running") continue;
       json::Object usage{{"cpu", cpu_}, {"memory", memory_}};
       items.push_back(json::Object{
           {"metadata", json::Object{{"name", api::Name(*pod)}}},
@@ -177,4 +179,4 @@ TEST_F(PodAutoscalerTest, AMissingTargetAndOneScaledToZeroAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -8,7 +8,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/pod.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr std::string_view kGroup = "metrics.k8s.io";
@@ -85,4 +85,4 @@ void TakeUse(const Result<json::Value>& pod_metrics,
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

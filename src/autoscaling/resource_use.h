@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "elastic/target_scaler.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 // The path of metrics.k8s.io for the pods of a namespace.
 std::string PodMetricsPath(std::string_view ns);
@@ -27,4 +27,4 @@ void TakeUse(const Result<json::Value>& pod_metrics,
              const std::vector<json::SharedValue>& members,
              elastic::MetricSample& look);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -6,7 +6,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/rest/rest.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 Duration UntilNextLook(ScaleObservation& look, SteadyTime now, Duration interval) {
   const Duration since = now - look.looked.value_or(SteadyTime{});
@@ -33,4 +33,4 @@ std::optional<double> PushedMetric(const json::Value& pod, std::string_view metr
   return value->to_number<double>();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

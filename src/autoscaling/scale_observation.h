@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 struct ScaleObservation {
   std::string uid;       // of what is scaled
@@ -29,4 +29,4 @@ std::string LogTailQuery(const json::Value& pod, int lines, int bytes);
 // A number that the pod has pushed by that name.
 std::optional<double> PushedMetric(const json::Value& pod, std::string_view metric);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -9,7 +9,7 @@
 #include "kube/api/objects/job.h"
 #include "kube/controllers/wrong_field.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr Duration kScaleTimeMax = std::chrono::hours(24);
@@ -18,7 +18,7 @@ constexpr int64_t kObservationsMax = 1000;
 Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePolicy& policy) {
   if (step.empty()) return Status::Ok();
   if (step != "AddOne" && step != "Double") {
-    return WrongText(field, step, "must be AddOne or Double");
+    return controllers::WrongText(field, step, "must be AddOne or Double");
   }
   policy.doubles = step == "Double";
   return Status::Ok();
@@ -32,8 +32,8 @@ Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
   if (!observations.empty()) {
     auto parsed = ParseInt(observations);
     if (!parsed || *parsed < 1 || *parsed > kObservationsMax) {
-      return WrongText(field(kScaleObservations), observations,
-                       StrCat("must be a number from 1 to ", kObservationsMax));
+      return controllers::WrongText(field(kScaleObservations), observations,
+                                    StrCat("must be a number from 1 to ", kObservationsMax));
     }
     target.policy.observations = static_cast<int>(*parsed);
   }
@@ -64,7 +64,7 @@ Status ReadScaleTime(const json::Value& job,
   if (text.empty()) return Status::Ok();
   const auto parsed = ParseDuration(text);
   if (!parsed || *parsed < least || *parsed > kScaleTimeMax) {
-    return WrongText(
+    return controllers::WrongText(
         StrCat("metadata.annotations[", annotation, "]"), text,
         StrCat("must be a duration from ", FormatDuration(least), " to 24h, such as 30s or 1h30m"));
   }
@@ -107,7 +107,8 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
   const json::Value* elastic = role != nullptr ? json::Find(*role, {"elastic"}) : nullptr;
   if (elastic == nullptr) {
-    return WrongText("spec.autoscaling.role", target.role, "must be a role with elastic");
+    return controllers::WrongText("spec.autoscaling.role", target.role,
+                                  "must be a role with elastic");
   }
   target.path = {"spec", "roles", target.role, "replicas"};
   target.replicas = api::ReplicasOf(*role);
@@ -129,7 +130,8 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   if (!metrics.empty()) {
     for (std::string_view field : {"name", "regex"}) {
       if (!json::GetString(metrics[0], {field}).empty()) continue;
-      return WrongField(StrCat("spec.autoscaling.metrics[0].", field), "Required value");
+      return controllers::WrongField(StrCat("spec.autoscaling.metrics[0].", field),
+                                     "Required value");
     }
     target.metric = json::GetString(metrics[0], {"name"}, target.metric);
     target.pattern = json::GetString(metrics[0], {"regex"});
@@ -141,4 +143,4 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   return std::optional<ScaleTarget>(std::move(target));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -12,7 +12,7 @@
 #include "elastic/metric_scaler.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 // Annotations of jobs whose API has no fields for these.
 inline constexpr std::string_view kScaleInterval = "swell.dev/autoscale-interval";  // "30s", "2s"
@@ -55,4 +55,4 @@ Status ReadScaleTime(const json::Value& job,
                      Duration least,
                      Duration& time);
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

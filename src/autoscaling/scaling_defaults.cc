@@ -7,15 +7,15 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
-ScalingDefaults::ScalingDefaults(Context& context,
+ScalingDefaults::ScalingDefaults(controllers::Context& context,
                                  std::string of_cluster,
                                  std::function<void()> changed)
     : of_cluster_(std::move(of_cluster)),
       changed_(std::move(changed)),
       projects_(context.informers.Of(client::resources::kProjects)) {
-  Follow(
+  controllers::Follow(
       projects_, [this](const json::SharedValue& project) { OnProject(*project); },
       [this](const json::SharedValue& project) {
         if (facts_.erase(std::string(api::Name(*project))) > 0) Reread();
@@ -44,7 +44,7 @@ std::string ScalingDefaults::ProjectOf(const json::Value& job) const {
   const auto found = by_namespace_.find(api::Namespace(job));
   if (found != by_namespace_.end()) return found->second;
   const std::string_view named = json::GetString(job, {"spec", "project"});
-  return std::string(named.empty() ? api::Label(job, keys::kProject) : named);
+  return std::string(named.empty() ? api::Label(job, api::keys::kProject) : named);
 }
 
 ScalingDefault ScalingDefaults::Of(const json::Value& job) const {
@@ -56,4 +56,4 @@ ScalingDefault ScalingDefaults::Of(const json::Value& job) const {
   return of_cluster_.empty() ? ScalingDefault() : ScalingDefault{of_cluster_, "the cluster"};
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

@@ -12,7 +12,7 @@
 
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 struct ScalingDefault {
   std::string mode;     // Goodput, None; empty: nobody has said
@@ -24,7 +24,9 @@ class ScalingDefaults {
  public:
   // `of_cluster`: Goodput, None or empty. `changed` is called when projects have come to say
   // something else.
-  ScalingDefaults(Context& context, std::string of_cluster, std::function<void()> changed);
+  ScalingDefaults(controllers::Context& context,
+                  std::string of_cluster,
+                  std::function<void()> changed);
 
   ScalingDefault Of(const json::Value& job) const;
 
@@ -45,4 +47,4 @@ class ScalingDefaults {
   std::map<std::string, std::string, std::less<>> by_namespace_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

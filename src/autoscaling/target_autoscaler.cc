@@ -9,7 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
@@ -45,7 +45,9 @@ struct TargetAutoscaler::Round : JobScaler::Round {
   }
 };
 
-TargetAutoscaler::TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read)
+TargetAutoscaler::TargetAutoscaler(controllers::Context context,
+                                   client::Resource resource,
+                                   ReadTargetRole read)
     : JobScaler(std::move(context), std::move(resource), "target-autoscaler"), read_(read) {}
 
 void TargetAutoscaler::ObserveAndDecide(const std::string& key,
@@ -82,8 +84,8 @@ ScaleObservation* TargetAutoscaler::Recall(const std::string& key) {
 void TargetAutoscaler::FindMembers(Round& round) const {
   const std::string set = ToLower(round.role);
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
-    if (api::Label(*pod, keys::kPodSet) != set || api::IsDeleting(*pod)) continue;
-    if (Phase(*pod) == "Running") round.members.push_back(pod);
+    if (api::Label(*pod, api::keys::kPodSet) != set || api::IsDeleting(*pod)) continue;
+    if (api::Phase(*pod) == "Running") round.members.push_back(pod);
   }
   round.members_selector =
       json::GetString(*round.job, {"status", "replicaStatuses", round.role, "selector"});
@@ -309,4 +311,4 @@ void TargetAutoscaler::WriteStatus(const RoundPtr& round, const elastic::TargetD
   PatchStatus(round, std::move(wanted));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

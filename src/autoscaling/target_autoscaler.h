@@ -23,11 +23,11 @@
 #include "autoscaling/metric_specs.h"
 #include "elastic/log_metrics.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 
 class TargetAutoscaler final : public JobScaler {
  public:
-  TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read);
+  TargetAutoscaler(controllers::Context context, client::Resource resource, ReadTargetRole read);
 
  private:
   struct Known : ScaleObservation {
@@ -68,4 +68,4 @@ class TargetAutoscaler final : public JobScaler {
   std::map<std::string, Known> known_;  // by the job's key
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

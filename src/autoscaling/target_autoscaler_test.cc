@@ -7,14 +7,17 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::autoscaling {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kTrainingJobs;
+using manager::MetricsServer;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class TargetAutoscalerTest : public ::testing::Test {
  protected:
@@ -192,4 +195,4 @@ TEST_F(TargetAutoscalerTest, WhatCanNotBeReadNamesTheField) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::autoscaling

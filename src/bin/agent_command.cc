@@ -29,15 +29,15 @@ constexpr size_t kServingNodesMax = 200;
 constexpr char kMetricsAddress[] = "127.0.0.1:10291";
 
 struct AgentFlags {
-  RemoteFlags remote;
-  NodePlan plan;
+  ops::RemoteFlags remote;
+  ops::NodePlan plan;
   std::string data_dir;
   std::string runtime = "process";
   std::string pod_cidr;
   std::string node_ip;
   std::string client_ca_file;
   std::string image_store;
-  HealthPlan health;
+  ops::HealthPlan health;
   std::string metrics_address;
   std::string log_level = "info";
   bool stop_pods = false;
@@ -47,8 +47,8 @@ std::string AnyPort(const std::string& ip) {
   return ip.find(':') == std::string::npos ? StrCat(ip, ":0") : StrCat("[", ip, "]:0");
 }
 
-DataDir AgentDataDir(const std::string& flag) {
-  DataDir dir = ChooseDataDir(flag);
+ops::DataDir AgentDataDir(const std::string& flag) {
+  ops::DataDir dir = ops::ChooseDataDir(flag);
   if (flag.empty()) dir.path += "/agent";
   return dir;
 }
@@ -69,11 +69,11 @@ class AgentProcess {
   void Collect(MetricPage& page) const;
 
   AgentFlags flags_;
-  DataDir dir_;
+  ops::DataDir dir_;
   std::vector<node::NodeConfig> nodes_;
-  std::unique_ptr<RemoteProcess> process_;
-  Monitoring monitoring_;
-  std::unique_ptr<PodRuntime> runtime_;
+  std::unique_ptr<ops::RemoteProcess> process_;
+  ops::Monitoring monitoring_;
+  std::unique_ptr<ops::PodRuntime> runtime_;
   std::unique_ptr<node::ServiceNames> names_;
   std::unique_ptr<node::NetworkWatch> network_;
   std::unique_ptr<node::HealthSource> health_;
@@ -89,28 +89,28 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
   auto agent = std::make_unique<AgentProcess>();
   agent->flags_ = flags;
   agent->dir_ = AgentDataDir(flags.data_dir);
-  SWELL_ASSIGN_OR_RETURN(agent->nodes_, PlanNodes(flags.plan));
+  SWELL_ASSIGN_OR_RETURN(agent->nodes_, ops::PlanNodes(flags.plan));
   // A node counts as lost after 40 s. Large fleets renew less often to keep the load low.
   auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
   for (node::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
   SWELL_ASSIGN_OR_RETURN(
       agent->process_,
-      RemoteProcess::Connect(flags.remote,
-                             {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
-  SWELL_ASSIGN_OR_RETURN(const RuntimeKind kind, ParseRuntimeKind(flags.runtime));
+      ops::RemoteProcess::Connect(
+          flags.remote, {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
+  SWELL_ASSIGN_OR_RETURN(const ops::RuntimeKind kind, ops::ParseRuntimeKind(flags.runtime));
   if (!kind.simulated) {
-    SWELL_RETURN_IF_ERROR(PrepareDataDir(agent->dir_));
-    SWELL_RETURN_IF_ERROR(LockDataDir(agent->dir_));
-    SWELL_RETURN_IF_ERROR(KeepImageStore(agent->dir_, flags.image_store));
+    SWELL_RETURN_IF_ERROR(ops::PrepareDataDir(agent->dir_));
+    SWELL_RETURN_IF_ERROR(ops::LockDataDir(agent->dir_));
+    SWELL_RETURN_IF_ERROR(ops::KeepImageStore(agent->dir_, flags.image_store));
   }
   // Before any thread: it forks.
-  edge::ProcessOptions options{.data_dir = agent->dir_.path,
-                               .image_store = ImageStoreOf(agent->dir_, flags.image_store),
-                               .cluster_cidr = flags.pod_cidr};
-  if (kind.processes()) options.sdk_dir = FindSdk();
+  process::ProcessOptions options{.data_dir = agent->dir_.path,
+                                  .image_store = ops::ImageStoreOf(agent->dir_, flags.image_store),
+                                  .cluster_cidr = flags.pod_cidr};
+  if (kind.processes()) options.sdk_dir = ops::FindSdk();
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
-                         PodRuntime::Make(flags.runtime, agent->process_->core(),
-                                          agent->process_->clock(), std::move(options)));
+                         ops::PodRuntime::Make(flags.runtime, agent->process_->core(),
+                                               agent->process_->clock(), std::move(options)));
   SWELL_RETURN_IF_ERROR(agent->MakeKubeletServer());
   return agent;
 }
@@ -119,7 +119,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
 // --kubelet-client-certificate, which the cluster's authority has signed.
 Status AgentProcess::MakeKubeletServer() {
   std::string ip = flags_.node_ip;
-  if (ip.empty()) ip = AddressTowards(process_->access().server);
+  if (ip.empty()) ip = ops::AddressTowards(process_->access().server);
   for (node::NodeConfig& node : nodes_) {
     if (!ip.empty()) node.internal_ip = ip;
   }
@@ -167,8 +167,8 @@ void AgentProcess::Start() {
   network_ = runtime_->MakeNetworkWatch(process_->clock(), process_->server(), api::UserInfo{},
                                         std::move(own));
   if (network_) network_->Start();
-  health_ =
-      MakeHealthSource(process_->core(), flags_.health, dir_.path, runtime_->has_files(), nodes_);
+  health_ = ops::MakeHealthSource(process_->core(), flags_.health, dir_.path, runtime_->has_files(),
+                                  nodes_);
   fleet_ = std::make_unique<node::NodeFleet>(
       node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
                        names_.get(), process_->random().Next(), health_.get()},
@@ -220,7 +220,7 @@ void AgentProcess::Collect(MetricPage& page) const {
            static_cast<double>(nodes_.size()));
   page.Add({"swell_agent_nodes_registered", kGauge, "Nodes registered with the cluster."},
            registered);
-  AddPodMetrics(page, fleet_.get());
+  ops::AddPodMetrics(page, fleet_.get());
 }
 
 Status AgentProcess::Run() {
@@ -239,23 +239,23 @@ Status RunAgent(const AgentFlags& flags) {
 }
 
 void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
-  AddRemoteFlags(flags, to.remote);
+  ops::AddRemoteFlags(flags, to.remote);
   flags.Text("--data-dir", &to.data_dir, "DIR",
              "directory for pods, logs and checkpoints (default ~/.swell/agent)");
   flags.Switch(
       "--stop-pods", &to.stop_pods,
       "stop the pods with the agent (default: they keep running, and the next agent adopts them)");
-  AddMonitoringFlag(flags, to.metrics_address, kMetricsAddress);
-  AddLogLevel(flags, to.log_level);
+  ops::AddMonitoringFlag(flags, to.metrics_address, kMetricsAddress);
+  ops::AddLogLevel(flags, to.log_level);
   flags.Group("Nodes");
-  AddNodeFlags(flags, to.plan);
+  ops::AddNodeFlags(flags, to.plan);
   flags.Text("--node-name", &to.plan.name, "NAME",
              "name of the node (default: host name); with --nodes, the prefix of the names");
-  AddRuntimeFlag(flags, to.runtime);
-  AddPodCidrFlag(flags, to.pod_cidr);
+  ops::AddRuntimeFlag(flags, to.runtime);
+  ops::AddPodCidrFlag(flags, to.pod_cidr);
   flags.Text("--image-store", &to.image_store, "DIR",
              "directory of the images (default: in the data directory)");
-  AddHealthFlag(flags, to.health);
+  ops::AddHealthFlag(flags, to.health);
   flags.Text(
       "--node-ip", &to.node_ip, "ADDRESS",
       "address at which the API server reaches the nodes (default: the one that connects to it)");
@@ -268,13 +268,13 @@ class AgentAction final : public cli::Action {
  public:
   void Declare(cli::Flags& flags) override { AddAgentFlags(flags, flags_); }
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckWords(words));
-    SWELL_RETURN_IF_ERROR(PlanNodes(flags_.plan).status());
-    SWELL_RETURN_IF_ERROR(CheckHealthPlan(flags_.health));
-    SWELL_RETURN_IF_ERROR(CheckPodCidr(flags_.pod_cidr));
-    const auto kind = ParseRuntimeKind(flags_.runtime);
+    SWELL_RETURN_IF_ERROR(ops::CheckWords(words));
+    SWELL_RETURN_IF_ERROR(ops::PlanNodes(flags_.plan).status());
+    SWELL_RETURN_IF_ERROR(ops::CheckHealthPlan(flags_.health));
+    SWELL_RETURN_IF_ERROR(ops::CheckPodCidr(flags_.pod_cidr));
+    const auto kind = ops::ParseRuntimeKind(flags_.runtime);
     if (!kind.ok()) return cli::Misuse(kind.status().message());
-    SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
+    SetLogSink(MakeFileLogSink(""), ops::LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunAgent(flags_));
     return 0;
   }

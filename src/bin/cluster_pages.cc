@@ -90,7 +90,7 @@ struct ClusterPages::Impl {
         own_calls(ui::MakeCoreCalls(reactor, core, sources.server)),
         history(reactor, clock, state, own_calls, sources.user, std::move(file)),
         metrics(sources.metrics, clock),
-        commands(reactor, core, sources.callers, clock, MakeWhatIfEngine()),
+        commands(reactor, core, sources.callers, clock, ops::MakeWhatIfEngine()),
         front(core, *sources.callers, edge::HttpFrontConfig{}),
         relay(core, sources.callers),
         pages({.pages = reactor,
@@ -155,10 +155,10 @@ Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
   const bool loopback = kept || IsLoopback(options.address);
   std::optional<net::TlsServerConfig> tls;
   if (!loopback) tls = {options.cert_pem, options.key_pem, ""};
-  auto port = kept ? ListenAtLastPort(options.port_file, random,
-                                      [this](uint16_t one) {
-                                        return impl_->http.Listen(StrCat("127.0.0.1:", one));
-                                      })
+  auto port = kept ? ops::ListenAtLastPort(options.port_file, random,
+                                           [this](uint16_t one) {
+                                             return impl_->http.Listen(StrCat("127.0.0.1:", one));
+                                           })
                    : impl_->http.Listen(options.address, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("--ui-address ", options.address));
   const ui::PortKind kind{.loopback = loopback, .secure = tls.has_value()};
@@ -184,7 +184,7 @@ Status ClusterPages::ListenPrograms(const PagesOptions& options,
   const auto listen = [&http, &kind, &tls, &host](uint16_t one) {
     return kind.loopback ? ListenAtLoopback(http, one) : http.Listen(StrCat(host, ":", one), tls);
   };
-  auto port = address.empty() ? ListenAtLastPort(options.programs_port_file, random, listen)
+  auto port = address.empty() ? ops::ListenAtLastPort(options.programs_port_file, random, listen)
                               : http.Listen(address, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("--ui-programs-address ", address));
   impl_->pages.programs().SetPort(kind, *port);

@@ -13,7 +13,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/client/client.h"
-#include "operator/replica.h"
+#include "manager/replica.h"
 #include "ops/access/job_keys.h"
 #include "ops/cycles/cycle_recorder.h"
 #include "ops/install/install_objects.h"
@@ -25,10 +25,12 @@
 namespace swell {
 namespace {
 
+using ops::RemoteProcess;
+
 constexpr char kMetricsAddress[] = "127.0.0.1:10290";
 
 struct ControllerFlags {
-  RemoteFlags remote;
+  ops::RemoteFlags remote;
   std::string log_level = "info";
   bool host_network = false;
   std::string metrics_address;
@@ -39,9 +41,9 @@ struct ControllerFlags {
   std::string ui_history;
   std::string grouping_rules;
   std::string kubeflow = "auto";
-  WebhookOptions webhook;
+  ops::WebhookOptions webhook;
   std::string record_dir;
-  int64_t record_mib = kRecordMibUsual;
+  int64_t record_mib = ops::kRecordMibUsual;
   std::vector<std::string> settings;
   sched::Settings scheduler;
   std::string autoscaling_default;
@@ -111,7 +113,7 @@ Status ReadElection(ControllerFlags& flags) {
 }
 
 Status CheckInstalled(RemoteProcess& process) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, MissingCrds(process));
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, ops::MissingCrds(process));
   if (missing.empty()) return Status::Ok();
   return Status(Code::kNotFound, StrCat(process.access().server, " lacks these definitions: ",
                                         Join(missing, ", "), "; run: swell install"));
@@ -125,10 +127,10 @@ std::optional<std::string> OwnNamespace() {
 }
 
 // Rules from a file. One wrong rule is an error: nobody would read an event about it.
-Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::string& path) {
-  if (path.empty()) return std::vector<controllers::GroupingRule>();
+Result<std::vector<scheduling::GroupingRule>> ReadGroupingRules(const std::string& path) {
+  if (path.empty()) return std::vector<scheduling::GroupingRule>();
   SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 1 << 20));
-  controllers::GroupingRules::Read read = controllers::GroupingRules::Parse(text);
+  scheduling::GroupingRules::Read read = scheduling::GroupingRules::Parse(text);
   if (read.faults.empty()) return std::move(read.rules);
   return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
 }
@@ -148,7 +150,7 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
       process.client().Get(client::resources::kCrds, "", name, std::move(done));
     });
     if (!crd.ok()) return crd.status().WithContext(name);
-    if (api::Label(**crd, kPartOfLabel) != kPartOf) others.insert(name);
+    if (api::Label(**crd, ops::kPartOfLabel) != ops::kPartOf) others.insert(name);
   }
   return others;
 }
@@ -166,7 +168,7 @@ Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process) {
 }
 
 // Prints which replica leads.
-void PrintLeader(const std::string& server, controllers::ReplicaOptions& replica) {
+void PrintLeader(const std::string& server, manager::ReplicaOptions& replica) {
   replica.on_lead = [server](const controllers::Informers& informers) {
     auto count = [&](const client::Resource& resource) {
       return informers.Find(resource)->objects().size();
@@ -182,8 +184,7 @@ void PrintLeader(const std::string& server, controllers::ReplicaOptions& replica
 }
 
 // The options of the replica, from the flags and the cluster.
-Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
-                                               const ControllerFlags& flags) {
+Result<manager::ReplicaOptions> ReplicaFor(RemoteProcess& process, const ControllerFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
   SWELL_ASSIGN_OR_RETURN(auto missing, FindMissing(process));
   SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
@@ -192,38 +193,38 @@ Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
     std::printf("Their own operators run %s; pods with schedulerName swell are placed\n",
                 Join({others.begin(), others.end()}, ", ").c_str());
   }
-  controllers::ReplicaOptions replica{.manager = {.make_ssh_key = MakeJobKey,
-                                                  .host_network = flags.host_network,
-                                                  .others_jobs = std::move(others),
-                                                  .grouping_rules = std::move(grouping_rules),
-                                                  .grouping_namespace = flags.election.ns,
-                                                  .scheduler = flags.scheduler,
-                                                  .autoscaling_default = flags.autoscaling_default,
-                                                  .own_namespace = flags.election.ns},
-                                      .prepare = [=](controllers::Informers& informers) {
-                                        if (!policy_v1) informers.UseVersion("policy", "v1beta1");
-                                        for (const client::Resource& one : missing) {
-                                          informers.LeaveOut(one);
-                                        }
-                                      }};
+  manager::ReplicaOptions replica{.manager = {.make_ssh_key = ops::MakeJobKey,
+                                              .host_network = flags.host_network,
+                                              .others_jobs = std::move(others),
+                                              .grouping_rules = std::move(grouping_rules),
+                                              .grouping_namespace = flags.election.ns,
+                                              .scheduler = flags.scheduler,
+                                              .autoscaling_default = flags.autoscaling_default,
+                                              .own_namespace = flags.election.ns},
+                                  .prepare = [=](controllers::Informers& informers) {
+                                    if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+                                    for (const client::Resource& one : missing) {
+                                      informers.LeaveOut(one);
+                                    }
+                                  }};
   PrintLeader(process.access().server, replica);
   if (flags.elect) {
     replica.election = flags.election;
-    replica.election->identity = StrCat(HostName(), "_", process.random().Uuid());
+    replica.election->identity = StrCat(ops::HostName(), "_", process.random().Uuid());
   }
   return replica;
 }
 
 // Each Manager begins a new record in `recorder`, which outlives the replica.
 Status RecordCycles(const ControllerFlags& flags,
-                    std::unique_ptr<CycleRecorder>& recorder,
-                    controllers::ReplicaOptions& replica) {
+                    std::unique_ptr<ops::CycleRecorder>& recorder,
+                    manager::ReplicaOptions& replica) {
   if (flags.record_dir.empty() || flags.record_mib <= 0) return Status::Ok();
   const auto bytes = static_cast<uint64_t>(flags.record_mib) << 20;
-  SWELL_ASSIGN_OR_RETURN(recorder, CycleRecorder::Open(flags.record_dir, bytes));
+  SWELL_ASSIGN_OR_RETURN(recorder, ops::CycleRecorder::Open(flags.record_dir, bytes));
   replica.recorder = [&recorder, dir = flags.record_dir, bytes]() -> sched::Recorder* {
     recorder.reset();
-    auto opened = CycleRecorder::Open(dir, bytes);
+    auto opened = ops::CycleRecorder::Open(dir, bytes);
     if (opened.ok()) recorder = std::move(*opened);
     return recorder ? recorder->recorder() : nullptr;
   };
@@ -241,11 +242,11 @@ Result<net::CertificatePair> PagesCertificate(RemoteProcess& process,
     return pair;
   }
   const WallTime begin = process.clock().Now() - std::chrono::minutes(5);
-  const std::string service = StrCat(kPagesName, ".", flags.election.ns);
-  SWELL_ASSIGN_OR_RETURN(auto ca, net::GenerateCa(kPagesName, begin));
+  const std::string service = StrCat(ops::kPagesName, ".", flags.election.ns);
+  SWELL_ASSIGN_OR_RETURN(auto ca, net::GenerateCa(ops::kPagesName, begin));
   return net::IssueCert(
-      ca, {.common_name = kPagesName,
-           .dns_names = {"localhost", HostName(), kPagesName, service, service + ".svc"},
+      ca, {.common_name = ops::kPagesName,
+           .dns_names = {"localhost", ops::HostName(), ops::kPagesName, service, service + ".svc"},
            .ip_addresses = {"127.0.0.1"},
            .server = true,
            .not_before = begin});
@@ -304,24 +305,24 @@ Status RunController(const ControllerFlags& flags) {
                  "schedulers will conflict\n",
                  process->access().server.c_str());
   }
-  SWELL_ASSIGN_OR_RETURN(controllers::ReplicaOptions replica, ReplicaFor(*process, flags));
+  SWELL_ASSIGN_OR_RETURN(manager::ReplicaOptions replica, ReplicaFor(*process, flags));
   const bool others_crons =
       replica.manager.others_jobs.contains(client::resources::kCrons.GroupResource());
-  std::unique_ptr<CycleRecorder> recorder;
+  std::unique_ptr<ops::CycleRecorder> recorder;
   SWELL_RETURN_IF_ERROR(RecordCycles(flags, recorder, replica));
-  Monitoring monitoring;
+  ops::Monitoring monitoring;
   replica.metrics = &monitoring.metrics;
-  controllers::Replica one(process->core(), process->clock(), process->random(), process->server(),
-                           {}, std::move(replica));
+  manager::Replica one(process->core(), process->clock(), process->random(), process->server(), {},
+                       std::move(replica));
   monitoring.health.AddReady("informer-sync", [&one] {
     return one.synced() ? "" : "the cluster's objects are not known yet";
   });
   monitoring.health.AddReady("shutdown",
                              [&one] { return one.stopping() ? "the process is stopping" : ""; });
   SWELL_RETURN_IF_ERROR(monitoring.Listen(*process, flags.metrics_address, kMetricsAddress));
-  std::optional<WebhookServer> webhook;
+  std::optional<ops::ControllerWebhook> webhook;
   if (flags.webhook.port > 0) {
-    WebhookOptions webhook_options = flags.webhook;
+    ops::WebhookOptions webhook_options = flags.webhook;
     webhook_options.ns = flags.election.ns;
     webhook_options.admission.others_crons = others_crons;
     webhook.emplace(*process, std::move(webhook_options));
@@ -338,12 +339,12 @@ Status RunController(const ControllerFlags& flags) {
 class ControllerAction final : public cli::Action {
  public:
   void Declare(cli::Flags& flags) override {
-    AddRemoteFlags(flags, flags_.remote);
+    ops::AddRemoteFlags(flags, flags_.remote);
     flags.Switch("--host-network", &flags_.host_network,
                  "give each job a port of its own, for pods that share the network of their node");
     flags.Text("--record-dir", &flags_.record_dir, "DIR",
                "record the last scheduling cycles there, for swell replay DIR");
-    AddMonitoringFlag(flags, flags_.metrics_address, kMetricsAddress);
+    ops::AddMonitoringFlag(flags, flags_.metrics_address, kMetricsAddress);
     flags.Text("--grouping-rules", &flags_.grouping_rules, "FILE",
                "rules that group pods of other operators into gangs, in addition to those of the "
                "ConfigMap swell-grouping (docs/scheduling.md)");
@@ -356,23 +357,23 @@ class ControllerAction final : public cli::Action {
     flags.Switch("--webhook-admit-oversized-pods", &flags_.webhook.admission.admit_oversized_pods,
                  "admit pods that fit on no node, with a warning");
     AddPagesFlags(flags, flags_);
-    AddSettingsFlag(flags, flags_.settings);
-    AddAutoscalingDefaultFlag(flags, flags_.autoscaling_default);
-    AddRecordFlag(flags, flags_.record_mib);
-    AddLogLevel(flags, flags_.log_level);
+    ops::AddSettingsFlag(flags, flags_.settings);
+    ops::AddAutoscalingDefaultFlag(flags, flags_.autoscaling_default);
+    ops::AddRecordFlag(flags, flags_.record_mib);
+    ops::AddLogLevel(flags, flags_.log_level);
     AddElectionFlags(flags, flags_);
     flags_.election.ns = OwnNamespace().value_or(flags_.election.ns);
   }
 
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    SWELL_RETURN_IF_ERROR(ops::CheckWords(words));
     if (const Status read = ReadElection(flags_); !read.ok()) return cli::Misuse(read.message());
     if (flags_.webhook.port < 0 || flags_.webhook.port > 65535) {
       return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": expected 0 to 65535"));
     }
     SWELL_RETURN_IF_ERROR(CheckPages(flags_));
-    SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, flags_.scheduler));
-    SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
+    SWELL_RETURN_IF_ERROR(ops::ReadSettings(flags_.settings, flags_.scheduler));
+    SetLogSink(MakeFileLogSink(""), ops::LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunController(flags_));
     return 0;
   }

@@ -32,7 +32,7 @@
 #include "kube/node/network/service_addresses.h"
 #include "kube/node/node_fleet.h"
 #include "kube/store/backend.h"
-#include "operator/manager.h"
+#include "manager/manager.h"
 #include "ops/access/audit_log.h"
 #include "ops/access/audit_search.h"
 #include "ops/access/job_keys.h"
@@ -101,11 +101,11 @@ struct EmbeddedCluster::Impl {
   Metrics metrics;
   net::Reactor core;
   net::Reactor io;
-  std::unique_ptr<AuditLog> audit;
-  OnlineBackup backup{core};
-  std::unique_ptr<AuditSearch> audit_search;
-  Pki pki;
-  std::shared_ptr<const SecretKeys> secret_keys;
+  std::unique_ptr<ops::AuditLog> audit;
+  ops::OnlineBackup backup{core};
+  std::unique_ptr<ops::AuditSearch> audit_search;
+  ops::Pki pki;
+  std::shared_ptr<const ops::SecretKeys> secret_keys;
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
@@ -115,10 +115,10 @@ struct EmbeddedCluster::Impl {
   std::thread io_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
-  std::unique_ptr<CycleRecorder> recorder;
-  std::unique_ptr<controllers::Manager> manager;
+  std::unique_ptr<ops::CycleRecorder> recorder;
+  std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<ClusterPages> pages;
-  std::unique_ptr<PodRuntime> runtime;
+  std::unique_ptr<ops::PodRuntime> runtime;
   std::unique_ptr<node::ServiceAddresses> addresses;  // hears of ports from `names`
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NetworkWatch> network;
@@ -135,7 +135,7 @@ struct EmbeddedCluster::Impl {
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
-  SWELL_ASSIGN_OR_RETURN(secret_keys, LoadOrMakeSecretKeys(options.data_dir));
+  SWELL_ASSIGN_OR_RETURN(secret_keys, ops::LoadOrMakeSecretKeys(options.data_dir));
   SWELL_ASSIGN_OR_RETURN(auto backend, store::OpenSqliteBackend(core, options.data_dir.Database(),
                                                                 &clock, secret_keys));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
@@ -146,16 +146,17 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   using Level = apiserver::AuditLevel;
   if (options.audit == "none") return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(
-      audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
-                            [this](const std::string& problem, uint64_t missing) {
-                              core.Post([this, problem, missing] { TellAudit(problem, missing); });
-                            }));
+      audit,
+      ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
+                          [this](const std::string& problem, uint64_t missing) {
+                            core.Post([this, problem, missing] { TellAudit(problem, missing); });
+                          }));
   server_options.audit_problem = [this] { return audit->Problem(); };
   server_options.audit_required = options.audit_required;
   server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
   server_options.audit = [this](std::string line) { audit->Append(std::move(line)); };
-  audit_search = std::make_unique<AuditSearch>(core, options.data_dir.AuditFile());
-  server_options.search_audit = [this](apiserver::AuditQuery query, AuditSearch::Done done) {
+  audit_search = std::make_unique<ops::AuditSearch>(core, options.data_dir.AuditFile());
+  server_options.search_audit = [this](apiserver::AuditQuery query, ops::AuditSearch::Done done) {
     audit_search->Find(std::move(query), std::move(done));
   };
   return Status::Ok();
@@ -254,12 +255,12 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     };
   }
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
-  SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
+  SWELL_ASSIGN_OR_RETURN(server_options.token_key, ops::LoadOrMakeTokenKey(options.data_dir));
   AddDialers(server_options);
   server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
     return manager ? manager->CheckBind(pod, node) : Status::Ok();
   };
-  server_options.object_rules = [rules = std::make_shared<const controllers::JobRules>()](
+  server_options.object_rules = [rules = std::make_shared<const jobs::JobRules>()](
                                     const api::KindInfo& kind, const json::Value& object,
                                     const json::Value* old) {
     return rules->CheckWrite(kind, object, old);
@@ -273,11 +274,11 @@ Status EmbeddedCluster::Impl::Listen() {
   http = std::make_unique<net::HttpServer>(io, clock, *front, net::ServerConfig{});
   net::TlsServerConfig tls{pki.server.cert_pem, pki.server.key_pem, pki.ca.cert_pem};
   const std::string host = options.listen.substr(0, options.listen.rfind(':') + 1);
-  auto port =
-      options.listen.ends_with(":0")
-          ? ListenAtRecordedPort(options.data_dir.PortFile(), random,
-                                 [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
-          : http->Listen(options.listen, tls);
+  auto port = options.listen.ends_with(":0")
+                  ? ops::ListenAtRecordedPort(
+                        options.data_dir.PortFile(), random,
+                        [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
+                  : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
@@ -345,7 +346,7 @@ Status EmbeddedCluster::Impl::Open() {
   if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
     hosts.push_back(HostOf(options.ui_address));
   }
-  SWELL_ASSIGN_OR_RETURN(pki, LoadOrMakePki(options.data_dir, clock, hosts));
+  SWELL_ASSIGN_OR_RETURN(pki, ops::LoadOrMakePki(options.data_dir, clock, hosts));
   SWELL_RETURN_IF_ERROR(OpenStore());
   SWELL_RETURN_IF_ERROR(MakeApiServer());
   SWELL_RETURN_IF_ERROR(Listen());
@@ -354,16 +355,16 @@ Status EmbeddedCluster::Impl::Open() {
 
 void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   AddProcessMetrics(page, cli::Version());
-  AddSocketMetrics(page, http->stats(), front->stats());
-  AddDatabaseMetrics(page, options.data_dir);
-  AddPodMetrics(page, fleet.get());
+  ops::AddSocketMetrics(page, http->stats(), front->stats());
+  ops::AddDatabaseMetrics(page, options.data_dir);
+  ops::AddPodMetrics(page, fleet.get());
 }
 
 // A cluster starts even if its cycles cannot be recorded.
 void EmbeddedCluster::Impl::RecordCycles() {
   if (options.record_mib <= 0) return;
-  auto opened = CycleRecorder::Open(options.data_dir.CyclesDir(),
-                                    static_cast<uint64_t>(options.record_mib) << 20);
+  auto opened = ops::CycleRecorder::Open(options.data_dir.CyclesDir(),
+                                         static_cast<uint64_t>(options.record_mib) << 20);
   if (opened.ok()) {
     recorder = std::move(*opened);
   } else {
@@ -427,7 +428,7 @@ void EmbeddedCluster::Impl::ForgetLogsOfJobsThatGo() {
 void EmbeddedCluster::Impl::StartComponents() {
   ForgetOldNodes();
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
-  controllers::ManagerOptions manager_options;
+  manager::ManagerOptions manager_options;
   manager_options.scheme = &server->scheme();
   manager_options.controllers = options.controllers;
   manager_options.root_ca_pem = pki.ca.cert_pem;
@@ -439,7 +440,7 @@ void EmbeddedCluster::Impl::StartComponents() {
                                      .not_before = clock.Now() - std::chrono::minutes(5),
                                      .validity = request.validity});
       };
-  manager_options.make_ssh_key = MakeJobKey;
+  manager_options.make_ssh_key = ops::MakeJobKey;
   // Schedulers named in manifests that do not run here.
   for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
     manager_options.scheduler_names.push_back(other);
@@ -463,15 +464,15 @@ void EmbeddedCluster::Impl::StartComponents() {
       });
     };
   }
-  manager = std::make_unique<controllers::Manager>(
+  manager = std::make_unique<manager::Manager>(
       controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
       manager_options);
   manager->Start();
   if (pages) pages->Start(*informers, random.Next());
   ForgetLogsOfJobsThatGo();
   StartNetwork();
-  health = MakeHealthSource(core, options.health, options.data_dir.path, runtime->has_files(),
-                            node_configs);
+  health = ops::MakeHealthSource(core, options.health, options.data_dir.path, runtime->has_files(),
+                                 node_configs);
   fleet =
       std::make_unique<node::NodeFleet>(node::AgentPlugs{core, clock, server, runtime->runtime(),
                                                          names.get(), random.Next(), health.get()},
@@ -540,22 +541,22 @@ EmbeddedCluster::~EmbeddedCluster() = default;
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
   RaiseDescriptorLimit();
   auto impl = std::make_unique<Impl>(options);
-  NodePlan plan = options.plan;
+  ops::NodePlan plan = options.plan;
   plan.disk = options.data_dir.path;
-  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(plan));
+  SWELL_ASSIGN_OR_RETURN(impl->node_configs, ops::PlanNodes(plan));
   for (node::NodeConfig& node : impl->node_configs) {
     node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
   }
-  SWELL_RETURN_IF_ERROR(KeepImageStore(options.data_dir, options.image_store));
+  SWELL_RETURN_IF_ERROR(ops::KeepImageStore(options.data_dir, options.image_store));
   // The runtime first: it forks, which must precede any thread.
   SWELL_ASSIGN_OR_RETURN(
-      impl->runtime,
-      PodRuntime::Make(options.runtime, impl->core, impl->clock,
-                       {.data_dir = options.data_dir.path,
-                        .sdk_dir = options.sdk_path,
-                        .image_store = ImageStoreOf(options.data_dir, options.image_store),
-                        .cluster_cidr = options.pod_cidr,
-                        .keep_logs = true}));
+      impl->runtime, ops::PodRuntime::Make(
+                         options.runtime, impl->core, impl->clock,
+                         {.data_dir = options.data_dir.path,
+                          .sdk_dir = options.sdk_path,
+                          .image_store = ops::ImageStoreOf(options.data_dir, options.image_store),
+                          .cluster_cidr = options.pod_cidr,
+                          .keep_logs = true}));
   const Status opened = impl->Open();
   if (!opened.ok()) {
     // Networks and mounts that were made for this start go with it.

@@ -27,27 +27,27 @@
 namespace swell {
 
 struct ClusterOptions {
-  DataDir data_dir;
+  ops::DataDir data_dir;
   std::string listen = "127.0.0.1:0";
-  NodePlan plan;
+  ops::NodePlan plan;
   std::string runtime = "process";  // the value of --runtime
   std::string token_auth_file;
   Duration token_life_max = std::chrono::hours(24 * 365);  // also of users' certificates
   std::string audit = "writes";                            // "none", "writes", "all"
   LineFile::Limits audit_limits;
   bool audit_required = false;                   // what cannot be recorded is refused
-  std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
+  std::vector<std::string> controllers = {"*"};  // see manager::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;
-  std::string autoscaling_default;       // see controllers::ManagerOptions
-  int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
-  std::string ui_address;                // of the pages; "off": none; see PagesOptions
-  std::string programs_address;          // of what pods serve; "off": none; see PagesOptions
-  std::string pod_cidr;                  // empty: the runtime's own choice
-  std::string external_address;          // of load balancers; empty: as `listen`
-  std::string image_store;               // empty: as the last start, or in the data directory
-  HealthPlan health;                     // checks of the nodes
-  std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
+  std::string autoscaling_default;            // see manager::ManagerOptions
+  int64_t record_mib = ops::kRecordMibUsual;  // of the scheduler's last cycles; 0: none
+  std::string ui_address;                     // of the pages; "off": none; see PagesOptions
+  std::string programs_address;               // of what pods serve; "off": none; see PagesOptions
+  std::string pod_cidr;                       // empty: the runtime's own choice
+  std::string external_address;               // of load balancers; empty: as `listen`
+  std::string image_store;                    // empty: as the last start, or in the data directory
+  ops::HealthPlan health;                     // checks of the nodes
+  std::string sdk_path;  // PYTHONPATH of Python images; empty: beside the program
 };
 
 class EmbeddedCluster {

@@ -9,15 +9,15 @@
 int main(int argc, char** argv) {
   // Started for every container: nothing else may cost it time.
   if (argc > 1 && std::string_view(argv[1]) == "pod-shim") {
-    return swell::edge::PodShimMain(argc - 1, argv + 1);
+    return swell::process::PodShimMain(argc - 1, argv + 1);
   }
   return swell::cli::CliMain(
       argc, argv,
-      {swell::UpCommand(), swell::DownCommand(), swell::StatusCommand(), swell::UserCommand(),
-       swell::ImagesCommand(), swell::BackupCommand(), swell::RestoreCommand(),
-       swell::EncryptionCommand(), swell::NvidiaSmiCommand(), swell::InstallCommand(),
-       swell::UninstallCommand(), swell::ControllerCommand(), swell::AgentCommand(),
-       swell::JobMasterCommand(), swell::SimulateCommand(), swell::ReplayCommand(),
-       swell::LabCommand()},
-      swell::MakeWhatIfEngine());
+      {swell::UpCommand(), swell::ops::DownCommand(), swell::ops::StatusCommand(),
+       swell::ops::UserCommand(), swell::ops::ImagesCommand(), swell::ops::BackupCommand(),
+       swell::ops::RestoreCommand(), swell::ops::EncryptionCommand(),
+       swell::ops::NvidiaSmiCommand(), swell::ops::InstallCommand(), swell::ops::UninstallCommand(),
+       swell::ControllerCommand(), swell::AgentCommand(), swell::ops::JobMasterCommand(),
+       swell::ops::SimulateCommand(), swell::ops::ReplayCommand(), swell::ops::LabCommand()},
+      swell::ops::MakeWhatIfEngine());
 }

@@ -15,7 +15,7 @@
 #include "bin/commands.h"
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
-#include "operator/manager.h"
+#include "manager/manager.h"
 #include "ops/cluster/cluster_record.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
@@ -46,8 +46,8 @@ struct UpFlags {
 void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Switch("-d,--detach", &to.detach,
                "run in the background; return when the API server is ready");
-  AddDataDir(flags, to.data_dir);
-  AddLogLevel(flags, to.log_level);
+  ops::AddDataDir(flags, to.data_dir);
+  ops::AddLogLevel(flags, to.log_level);
   flags.Switch("--reshape", &to.reshape,
                "take nodes, runtime and addresses from these flags alone, not from "
                "the last start");
@@ -56,16 +56,16 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "kubeconfigs");
   ClusterOptions& cluster = to.cluster;
   flags.Group("Nodes");
-  AddNodeFlags(flags, cluster.plan);
-  AddRuntimeFlag(flags, cluster.runtime);
-  AddPodCidrFlag(flags, cluster.pod_cidr);
+  ops::AddNodeFlags(flags, cluster.plan);
+  ops::AddRuntimeFlag(flags, cluster.runtime);
+  ops::AddPodCidrFlag(flags, cluster.pod_cidr);
   flags.Text("--external-address", &cluster.external_address, "IP",
              "address of this machine where services of type LoadBalancer answer (default: the "
              "address of --listen)");
   flags.Text("--image-store", &cluster.image_store, "DIR",
              "directory of the images, which several clusters may share (default: in the data "
              "directory)");
-  AddHealthFlag(flags, cluster.health);
+  ops::AddHealthFlag(flags, cluster.health);
   flags.Group("API server");
   flags.Text(
       "--listen", &cluster.listen, "HOST:PORT",
@@ -92,29 +92,29 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "while the audit log cannot be written, refuse the requests that it would record "
                "(default: serve them, and report what is missing)");
   flags.Group("Scheduler");
-  AddSettingsFlag(flags, to.settings);
-  AddRecordFlag(flags, cluster.record_mib);
+  ops::AddSettingsFlag(flags, to.settings);
+  ops::AddRecordFlag(flags, cluster.record_mib);
   flags.Group("Controllers");
   flags.List(
       "--controllers", &to.controllers, "LIST",
       StrCat("built-in controllers to run, comma-separated: * (all, the default), NAME, -NAME "
              "(not this one) or swell (none); Swell's own controllers always run. Names: ",
-             Join(controllers::ControllerNames(), ", ")));
+             Join(manager::ControllerNames(), ", ")));
   flags.SwitchOff("--no-default-scheduler", &cluster.default_scheduler,
                   "do not place pods with schedulerName default-scheduler");
-  AddAutoscalingDefaultFlag(flags, cluster.autoscaling_default);
+  ops::AddAutoscalingDefaultFlag(flags, cluster.autoscaling_default);
   flags.Group("");
 }
 
 // `urls`: of the API server, and behind a space of the pages if there are any.
-void PrintReady(const DataDir& dir, const std::string& urls) {
+void PrintReady(const ops::DataDir& dir, const std::string& urls) {
   const size_t space = urls.find(' ');
   std::printf("The cluster answers at %s\n", urls.substr(0, space).c_str());
   if (space != std::string::npos) {
     std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
   }
   std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
-  const std::string limits = FormatMachineLimits(MachineLimits(dir));
+  const std::string limits = ops::FormatMachineLimits(ops::MachineLimits(dir));
   if (!limits.empty()) std::printf("\n%s", limits.c_str());
   std::fflush(stdout);
 }
@@ -122,7 +122,7 @@ void PrintReady(const DataDir& dir, const std::string& urls) {
 // Runs the cluster in this process. Writes one line with the outcome to `ready_fd`, unless it is
 // -1.
 Status RunCluster(const UpFlags& flags, int ready_fd) {
-  const DataDir& dir = flags.cluster.data_dir;
+  const ops::DataDir& dir = flags.cluster.data_dir;
   auto report = [ready_fd](const std::string& line) {
     if (ready_fd < 0) return;
     [[maybe_unused]] ssize_t n = ::write(ready_fd, line.data(), line.size());
@@ -132,15 +132,16 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
     report("error " + status.message());
     return status;
   };
-  if (Status locked = LockDataDir(dir); !locked.ok()) return fail(locked);
-  SetLogSink(MakeFileLogSink(dir.LogFile()), LogLevelOf(flags.log_level));
+  if (Status locked = ops::LockDataDir(dir); !locked.ok()) return fail(locked);
+  SetLogSink(MakeFileLogSink(dir.LogFile()), ops::LogLevelOf(flags.log_level));
   std::signal(SIGPIPE, SIG_IGN);
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
   // From here on there is a cluster that a later start finds.
-  ClusterRecord record{flags.shape, "", ""};
-  TakeFiles(dir, record);
-  if (const Status written = WriteClusterRecord(dir, record); !written.ok()) return fail(written);
+  ops::ClusterRecord record{flags.shape, "", ""};
+  ops::TakeFiles(dir, record);
+  if (const Status written = ops::WriteClusterRecord(dir, record); !written.ok())
+    return fail(written);
   const auto pods_save = [ready_fd] {
     if (ready_fd >= 0) return;  // swell down says it
     std::fputs("Pods have up to 30 s to save and end. Without waiting: Ctrl-C again\n", stderr);
@@ -202,7 +203,7 @@ Status Detach(const UpFlags& flags) {
 
 // The first name that is not a controller's; empty if all are.
 std::string UnknownController(const std::vector<std::string>& controllers) {
-  const std::vector<std::string>& known = controllers::ControllerNames();
+  const std::vector<std::string>& known = manager::ControllerNames();
   for (const std::string& item : controllers) {
     const std::string name = item.starts_with("-") ? item.substr(1) : item;
     if (name == "*" || name == "swell") continue;
@@ -219,15 +220,15 @@ class UpAction final : public cli::Action {
   }
 
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    SWELL_RETURN_IF_ERROR(ops::CheckWords(words));
     // Mistakes in the flags are reported before anything is started.
-    flags_.cluster.data_dir = ChooseDataDir(flags_.data_dir);
-    SWELL_ASSIGN_OR_RETURN(const auto record, ReadClusterRecord(flags_.cluster.data_dir));
-    SWELL_ASSIGN_OR_RETURN(flags_.shape, TakeShape(*declared_, record, flags_.reshape));
+    flags_.cluster.data_dir = ops::ChooseDataDir(flags_.data_dir);
+    SWELL_ASSIGN_OR_RETURN(const auto record, ops::ReadClusterRecord(flags_.cluster.data_dir));
+    SWELL_ASSIGN_OR_RETURN(flags_.shape, ops::TakeShape(*declared_, record, flags_.reshape));
     SWELL_RETURN_IF_ERROR(Read());
-    SWELL_RETURN_IF_ERROR(CheckDirectoryIsOurs(flags_.cluster.data_dir));
-    SWELL_RETURN_IF_ERROR(PrepareDataDir(flags_.cluster.data_dir));
-    if (auto running = FindRunning(flags_.cluster.data_dir)) {
+    SWELL_RETURN_IF_ERROR(ops::CheckDirectoryIsOurs(flags_.cluster.data_dir));
+    SWELL_RETURN_IF_ERROR(ops::PrepareDataDir(flags_.cluster.data_dir));
+    if (auto running = ops::FindRunning(flags_.cluster.data_dir)) {
       return Status(Code::kConflict,
                     StrCat("a cluster already runs in ", flags_.cluster.data_dir.path, " (process ",
                            running->pid,
@@ -236,8 +237,8 @@ class UpAction final : public cli::Action {
                            "swell down --data-dir ", flags_.cluster.data_dir.path));
     }
     SWELL_RETURN_IF_ERROR(
-        CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys, flags_.reshape));
-    SWELL_RETURN_IF_ERROR(KeepPort(flags_.cluster.data_dir, record));
+        ops::CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys, flags_.reshape));
+    SWELL_RETURN_IF_ERROR(ops::KeepPort(flags_.cluster.data_dir, record));
     const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);
     if (!done.ok()) return done;
     return 0;
@@ -253,8 +254,8 @@ class UpAction final : public cli::Action {
     if (std::string name = UnknownController(cluster.controllers); !name.empty()) {
       return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
     }
-    SWELL_RETURN_IF_ERROR(CheckPodCidr(cluster.pod_cidr));
-    const auto kind = ParseRuntimeKind(cluster.runtime);
+    SWELL_RETURN_IF_ERROR(ops::CheckPodCidr(cluster.pod_cidr));
+    const auto kind = ops::ParseRuntimeKind(cluster.runtime);
     if (!kind.ok()) return cli::Misuse(kind.status().message());
     if (!cluster.listen.empty() && cluster.listen.find(':') == std::string::npos) {
       return cli::Misuse(StrCat("--listen ", Quote(cluster.listen),
@@ -274,8 +275,8 @@ class UpAction final : public cli::Action {
       return cli::Misuse(StrCat("--external-address ", Quote(cluster.external_address),
                                 ": expected an IPv4 address of this machine, such as 192.0.2.7"));
     }
-    SWELL_RETURN_IF_ERROR(CheckHealthPlan(cluster.health));
-    SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
+    SWELL_RETURN_IF_ERROR(ops::CheckHealthPlan(cluster.health));
+    SWELL_RETURN_IF_ERROR(ops::ReadSettings(flags_.settings, cluster.scheduler));
     SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,
                            cli::ParseDuration(flags_.token_life, "--token-max-life"));
     if (cluster.token_life_max < kTokenLifeLeast) {
@@ -293,8 +294,8 @@ class UpAction final : public cli::Action {
     }
     cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
                             static_cast<int>(flags_.audit_backups)};
-    if (kind->processes()) cluster.sdk_path = FindSdk();
-    return PlanNodes(cluster.plan).status();
+    if (kind->processes()) cluster.sdk_path = ops::FindSdk();
+    return ops::PlanNodes(cluster.plan).status();
   }
 
   UpFlags flags_;

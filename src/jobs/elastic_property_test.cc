@@ -8,14 +8,17 @@
 #include "jobs/kinds/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kTrainingJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 constexpr int kNodes = 2;
 constexpr int kGpus = 4;
 
@@ -91,13 +94,13 @@ class Sequence {
   std::map<std::string, std::vector<json::SharedValue>> Pods() {
     std::map<std::string, std::vector<json::SharedValue>> pods;
     for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
-      pods[StrCat("default/", api::Label(*pod, keys::kPodGroup))].push_back(pod);
+      pods[StrCat("default/", api::Label(*pod, api::keys::kPodGroup))].push_back(pod);
     }
     return pods;
   }
 
   static bool Trains(const json::Value& pod) {
-    return Phase(pod) == "Running" && !api::IsDeleting(pod) && !WasPreempted(pod);
+    return api::Phase(pod) == "Running" && !api::IsDeleting(pod) && !controllers::WasPreempted(pod);
   }
 
   // Time passes; members that run do their share, and a job whose work is done ends.
@@ -122,7 +125,8 @@ class Sequence {
 
   void CheckBounds(const Job& job, const std::vector<json::SharedValue>& pods, int members) {
     int alive = 0;
-    for (const json::SharedValue& pod : pods) alive += !HasEnded(*pod) && !api::IsDeleting(*pod);
+    for (const json::SharedValue& pod : pods)
+      alive += !api::HasEnded(*pod) && !api::IsDeleting(*pod);
     ASSERT_LE(alive, job.most) << job.key;
     json::SharedValue object = cluster_.Get(kTrainingJobs, job.key);
     ASSERT_TRUE(object);
@@ -357,11 +361,11 @@ class TiersTest : public ::testing::Test {
   std::string Pods(std::string_view job) {
     std::string text;
     for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
-      if (api::Label(*pod, keys::kJobName) != job) continue;
+      if (api::Label(*pod, api::keys::kJobName) != job) continue;
       text += StrCat(text.empty() ? "" : ", ", api::Name(*pod).substr(job.size() + 1), " ",
                      json::GetString(*pod, {"spec", "priorityClassName"}), " ",
                      json::GetString(*pod, {"status", "phase"}), " ",
-                     api::Label(*pod, keys::kPodGroup));
+                     api::Label(*pod, api::keys::kPodGroup));
     }
     return text;
   }
@@ -541,4 +545,4 @@ TEST(ElasticSizeTest, AGrowthIsToldWithTheNumberThatItReached) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

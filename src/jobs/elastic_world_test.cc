@@ -18,7 +18,7 @@
 #include "sched/model.h"
 #include "sched/scheduler.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr int64_t kGpusPerNode = 4;
@@ -419,4 +419,4 @@ TEST(ElasticWorldTest, ThousandsOfSequencesKeepBoundsLoseNoRecordSettleAndEnd) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -15,7 +15,7 @@
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // How long members of an elastic job may keep running after its first member has finished.
@@ -29,7 +29,7 @@ constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
 // A script that saves itself when it is told to stop may well exit with 0. It has done its part
 // only if its ranks say so.
 bool EndedByPreemption(const json::Value& pod) {
-  if (!WasPreempted(pod)) return false;
+  if (!controllers::WasPreempted(pod)) return false;
   const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
   return ranks.empty() || !std::all_of(ranks.begin(), ranks.end(),
                                        [](const api::RankProgress& rank) { return rank.done(); });
@@ -62,14 +62,14 @@ void DecideFinished(JobPass& pass) {
   bool failed = pass.IsTrue("Failed");
   for (const auto& [name, pod] : pass.pods) {
     if (api::IsDeleting(*pod)) continue;
-    bool ended = HasEnded(*pod);
+    bool ended = api::HasEnded(*pod);
     if (policy == CleanPodPolicy::kAll || (policy == CleanPodPolicy::kRunning && !ended)) {
       pass.delete_pods.push_back(pod);
     } else if (!ended && (failed || !api::IsBound(*pod))) {
       // A failed job must not hold GPUs: pods without a node are deleted, running ones are stopped.
       if (!api::IsBound(*pod)) {
         pass.delete_pods.push_back(pod);
-      } else if (api::Annotation(*pod, keys::kStopRequested).empty()) {
+      } else if (api::Annotation(*pod, api::keys::kStopRequested).empty()) {
         pass.stop_pods.push_back(pod);
       }
     }
@@ -131,14 +131,14 @@ bool EndsElastically(const JobPass& pass) {
 void StopStragglers(JobPass& pass) {
   auto leader = pass.pods.find(pass.spec.replicas.front().PodName(pass.name, 0));
   std::optional<WallTime> finished;
-  if (leader != pass.pods.end() && Phase(*leader->second) == "Succeeded") {
+  if (leader != pass.pods.end() && api::Phase(*leader->second) == "Succeeded") {
     for (const api::ContainerStatus& container : api::ContainerStatuses(*leader->second)) {
       finished = container.finished_at;
     }
   }
   for (const auto& [name, pod] : pass.pods) {
-    if (HasEnded(*pod) || api::IsDeleting(*pod)) continue;
-    bool late = Phase(*pod) == "Pending" || ReportedWorld(*pod) == 0;
+    if (api::HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    bool late = api::Phase(*pod) == "Pending" || controllers::ReportedWorld(*pod) == 0;
     if (!late && finished) {
       Duration left = *finished + kElasticDrainTimeout - pass.now;
       late = left.count() <= 0;
@@ -193,7 +193,7 @@ bool DecideUnreadable(JobPass& pass) {
 
 }  // namespace
 
-JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
+JobController::JobController(controllers::Context context, std::unique_ptr<JobKind> kind)
     : context_(std::move(context)),
       kind_(std::move(kind)),
       jobs_(context_.informers.Of(kind_->resource())),
@@ -216,8 +216,9 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }) {
-  Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) { OnJobGone(*job); });
-  Follow(
+  controllers::Follow(jobs_, controllers::Queued(queue_),
+                      [this](const json::SharedValue& job) { OnJobGone(*job); });
+  controllers::Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnPodGone(pod); });
 }
@@ -250,7 +251,7 @@ void JobController::OnPodGone(const json::SharedValue& pod) {
 }
 
 void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job)) return done(Duration::zero());
   auto pass = std::make_shared<JobPass>(*kind_);
@@ -273,7 +274,7 @@ void JobController::Observe(JobPass& pass) {
   if (!json::Find(pass.status, {"conditions"})) {
     json::Set(pass.status, {"conditions"}, json::Array{});
   }
-  pass.restarts = ParseInt(api::Annotation(*pass.job, keys::kRestarts)).value_or(0);
+  pass.restarts = ParseInt(api::Annotation(*pass.job, api::keys::kRestarts)).value_or(0);
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
     pass.pods[std::string(api::Name(*pod))] = pod;
   }
@@ -294,7 +295,7 @@ void JobController::Observe(JobPass& pass) {
     for (int64_t k = 0; k < pass.spec.replicas[i].replicas; ++k) {
       auto it = pass.pods.find(pass.spec.replicas[i].PodName(pass.name, k));
       if (it == pass.pods.end()) continue;
-      std::string_view phase = Phase(*it->second);
+      std::string_view phase = api::Phase(*it->second);
       ReplicaCount& count = pass.counts[i];
       const bool done = phase == "Succeeded" && !EndedByPreemption(*it->second);
       if (done) ++count.succeeded;
@@ -337,8 +338,8 @@ void JobController::Decide(JobPass& pass) {
                       StrCat(pass.kind.kind(), " ", pass.name, " is resumed."));
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
     // It is to start now.
-    if (!api::Annotation(*pass.job, keys::kStartsFrom).empty()) {
-      pass.annotations[keys::kStartsFrom] = nullptr;
+    if (!api::Annotation(*pass.job, api::keys::kStartsFrom).empty()) {
+      pass.annotations[api::keys::kStartsFrom] = nullptr;
     }
   }
   if (!json::Find(pass.status, {"startTime"})) {
@@ -392,7 +393,7 @@ void JobController::WantPods(JobPass& pass) {
       }
       json::Value member = MakeMember(pass.Parts(), replica, k);
       if (!held_until.empty()) {
-        json::Set(member, {"metadata", "annotations", keys::kPreemptsFrom}, held_until);
+        json::Set(member, {"metadata", "annotations", api::keys::kPreemptsFrom}, held_until);
       }
       pass.create_pods.push_back(std::move(member));
     }
@@ -422,9 +423,9 @@ void JobController::FillCounts(JobPass& pass) {
     // Which pods a HorizontalPodAutoscaler looks at.
     if (!pass.kind.kubedl_style_status()) {
       const bool one_group = pass.spec.grouped && !pass.spec.tiered();
-      one["selector"] = StrCat(one_group ? keys::kPodGroup : keys::kJobName, "=", pass.name, ",",
-                               one_group ? keys::kPodSet : keys::kJobRole, "=",
-                               ToLower(pass.spec.replicas[i].type));
+      one["selector"] = StrCat(one_group ? api::keys::kPodGroup : api::keys::kJobName, "=",
+                               pass.name, ",", one_group ? api::keys::kPodSet : api::keys::kJobRole,
+                               "=", ToLower(pass.spec.replicas[i].type));
     }
     statuses[pass.spec.replicas[i].type] = std::move(one);
   }
@@ -453,4 +454,4 @@ void JobController::NoteGpuTime(JobPass& pass, bool over) {
   if (over) gpu_time_.Forget(uid);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -30,11 +30,11 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobController {
  public:
-  JobController(Context context, std::unique_ptr<JobKind> kind);
+  JobController(controllers::Context context, std::unique_ptr<JobKind> kind);
 
  private:
   void OnJobGone(const json::Value& job);
@@ -51,7 +51,7 @@ class JobController {
   void NoteEnd(JobPass& pass);
   void FillCounts(JobPass& pass);
 
-  Context context_;
+  controllers::Context context_;
   std::unique_ptr<JobKind> kind_;
   client::Informer& jobs_;
   client::Informer& pods_;
@@ -65,4 +65,4 @@ class JobController {
   client::WorkQueue queue_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

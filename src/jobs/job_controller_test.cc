@@ -4,16 +4,19 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kServices;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class JobTest : public ::testing::Test {
  protected:
@@ -40,7 +43,7 @@ TEST_F(JobTest, RunsAndSucceedsWithItsMaster) {
   ASSERT_TRUE(master);
   EXPECT_EQ(api::Label(*master, "pytorch-replica-type"), "master");
   EXPECT_EQ(api::Label(*master, "job-role"), "master");
-  EXPECT_EQ(api::Label(*master, keys::kPodGroup), "job");
+  EXPECT_EQ(api::Label(*master, api::keys::kPodGroup), "job");
   std::map<std::string, std::string> env;
   json::SharedValue worker = cluster_.Get(kPods, "default/job-worker-1");
   ASSERT_TRUE(worker);
@@ -297,7 +300,7 @@ TEST_F(JobTest, DeadlineEndsTheJob) {
 
 TEST_F(JobTest, ItsDeadlineIsKnownToTheScheduler) {
   SubmitAndRun({.workers = 1, .run_policy = "activeDeadlineSeconds: 30"});
-  const sched::PodInfo pod = ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0"));
+  const sched::PodInfo pod = sched_inputs::ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0"));
   EXPECT_EQ(pod.max_runtime, 30 * kSecond);
 }
 
@@ -466,4 +469,4 @@ TEST_F(JobTest, ElasticJobGetsARendezvous) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

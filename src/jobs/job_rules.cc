@@ -20,7 +20,10 @@
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/project_shares.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
+
+using controllers::WrongField;
+using controllers::WrongText;
 
 namespace {
 
@@ -220,11 +223,12 @@ Status JobRules::CheckCron(const json::Value& cron) const {
 }
 
 Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {
-  if (kind.gvk.group.empty() && kind.plural == "pods") return ValidateGpuRequest(object);
+  if (kind.gvk.group.empty() && kind.plural == "pods")
+    return sched_inputs::ValidateGpuRequest(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "projects") {
     SWELL_RETURN_IF_ERROR(CheckIdleTimeout(object));
-    const auto fault = FindProjectFault(object);
+    const auto fault = sched_inputs::FindProjectFault(object);
     return fault ? WrongField(fault->field, fault->message) : Status::Ok();
   }
   if (kind.gvk.group == client::resources::kCrons.group &&
@@ -249,4 +253,4 @@ std::vector<api::FieldError> JobRules::CheckWrite(const api::KindInfo& kind,
   return errors;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,7 +11,7 @@
 #include "jobs/kinds/job_kinds.h"
 #include "kube/api/schema/scheme.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobRules {
  public:
@@ -34,4 +34,4 @@ class JobRules {
   const JobKindList kinds_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr char kTemplate[] = "template: {spec: {containers: [{name: c, image: i}]}}";
@@ -385,4 +385,4 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -6,13 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 constexpr Duration kLate = std::chrono::seconds(3);
 
@@ -115,4 +117,4 @@ spec:
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

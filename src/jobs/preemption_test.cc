@@ -8,10 +8,14 @@
 #include "jobs/kinds/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/arena_fixture.h"
+#include "manager/testing/arena_fixture.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using manager::ArenaTest;
+using manager::kSecond;
+using manager::PyTorchYaml;
 
 using PreemptionTest = ArenaTest;
 using client::resources::kPodGroups;
@@ -180,13 +184,13 @@ TEST_F(PreemptionTest, CountsAPreemptionBeforeTheJobRunsAgain) {
     ASSERT_TRUE(cluster_.Until([&] {
       const json::SharedValue pod = cluster_.Get(kPods, "default/medium-worker-0");
       return pod && !json::GetString(*pod, {"spec", "nodeName"}).empty() &&
-             !api::IsDeleting(*pod) && !WasPreempted(*pod);
+             !api::IsDeleting(*pod) && !controllers::WasPreempted(*pod);
     }));
   }
   ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
-  EXPECT_EQ(
-      api::Annotation(*cluster_.Get(kPods, "default/medium-worker-0"), keys::kPreemptionsBefore),
-      "2");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/medium-worker-0"),
+                            api::keys::kPreemptionsBefore),
+            "2");
 }
 
 // Its clock is ten minutes behind the server's.
@@ -279,4 +283,4 @@ TEST(VitalMembers, TheFirstIsOneWhereItsLauncherKeepsTheRendezvous) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -18,7 +18,7 @@
 #include "ops/cluster/cluster_metrics.h"
 #include "ops/cluster/last_port.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class LastPortTest : public ::testing::Test {
@@ -153,4 +153,4 @@ TEST(ClusterMetricsTest, NamesEveryCounterOnce) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

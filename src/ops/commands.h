@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
-namespace swell {
+namespace swell::ops {
 
 // The embedded cluster of this machine. `swell up` itself is in bin.
 cli::Command DownCommand();
@@ -32,4 +32,4 @@ cli::WhatIfEngine MakeWhatIfEngine();
 // The image of this machine's cluster that was probably meant by a misspelt name (WhatIfEngine).
 std::string MeantImage(std::string_view url, const std::string& image);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "base/words.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
@@ -215,4 +215,4 @@ Status LockDataDir(const DataDir& dir) {
   return Status::Ok();
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -24,7 +24,7 @@
 #include "base/result.h"
 #include "kube/net/tls/tls.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct DataDir {
   std::string path;
@@ -75,4 +75,4 @@ std::optional<RunningCluster> FindRunning(const DataDir& dir);
 // process.
 Status LockDataDir(const DataDir& dir);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -9,7 +9,7 @@
 #include "kube/process/network/pod_cidr.h"
 #include "scheduling/scheduler_settings.h"
 
-namespace swell {
+namespace swell::ops {
 
 Status CheckWords(const std::vector<std::string>& words, size_t most) {
   if (words.size() <= most) return Status::Ok();
@@ -44,7 +44,7 @@ void AddPodCidrFlag(cli::Flags& flags, std::string& cidr) {
 
 Status CheckPodCidr(const std::string& cidr) {
   if (cidr.empty()) return Status::Ok();
-  const auto parsed = edge::ParsePodCidr(cidr);
+  const auto parsed = process::ParsePodCidr(cidr);
   return parsed.ok() ? Status::Ok() : cli::Misuse(StrCat("--pod-cidr ", parsed.status().message()));
 }
 
@@ -60,8 +60,8 @@ Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& sett
     if (equals == std::string::npos) {
       return cli::Misuse(StrCat("--set ", Quote(text), ": expected KEY=VALUE"));
     }
-    const Status set = controllers::SetSetting(std::string_view(text).substr(0, equals),
-                                               std::string_view(text).substr(equals + 1), settings);
+    const Status set = scheduling::SetSetting(std::string_view(text).substr(0, equals),
+                                              std::string_view(text).substr(equals + 1), settings);
     if (!set.ok()) return cli::Misuse(set.message());
   }
   return Status::Ok();
@@ -116,4 +116,4 @@ Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags) {
   return client::LoadKubeconfig(path, flags.context);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

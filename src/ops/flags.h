@@ -12,7 +12,7 @@
 #include "kube/client/kubeconfig.h"
 #include "sched/cycle/cycle.h"
 
-namespace swell {
+namespace swell::ops {
 
 // An error if a command that takes no words, or at most `most`, was given more.
 Status CheckWords(const std::vector<std::string>& words, size_t most = 0);
@@ -50,4 +50,4 @@ void AddRemoteFlags(cli::Flags& flags, RemoteFlags& to);
 // the first that is there.
 Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -9,7 +9,7 @@
 #include "ops/flags.h"
 #include "ops/master_server.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 struct MasterFlags {
@@ -77,4 +77,4 @@ cli::Command JobMasterCommand() {
       .make = cli::Makes<JobMasterAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

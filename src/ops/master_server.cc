@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr Duration kTick = std::chrono::seconds(1);
@@ -125,4 +125,4 @@ void MasterServer::Tick() {
   reactor_.After(kTick, [this] { Tick(); });
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -19,7 +19,7 @@
 #include "kube/net/http/server.h"
 #include "kube/net/reactor/reactor.h"
 
-namespace swell {
+namespace swell::ops {
 
 class MasterServer final : public net::Handler {
  public:
@@ -57,4 +57,4 @@ class MasterServer final : public net::Handler {
   Status broken_;  // the journal's first error: nothing is acknowledged any more
 };
 
-}  // namespace swell
+}  // namespace swell::ops

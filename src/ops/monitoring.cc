@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-namespace swell {
+namespace swell::ops {
 
 void AddMonitoringFlag(cli::Flags& flags, std::string& address, const std::string& usual) {
   flags.Text(
@@ -33,4 +33,4 @@ Status Monitoring::Listen(RemoteProcess& process,
   return Status::Ok();
 }
 
-}  // namespace swell
+}  // namespace swell::ops

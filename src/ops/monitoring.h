@@ -11,7 +11,7 @@
 #include "kube/edge/http/monitor_server.h"
 #include "ops/remote_process.h"
 
-namespace swell {
+namespace swell::ops {
 
 void AddMonitoringFlag(cli::Flags& flags, std::string& address, const std::string& usual);
 
@@ -31,4 +31,4 @@ class Monitoring {
   std::unique_ptr<edge::MonitorServer> server_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

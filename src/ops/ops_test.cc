@@ -8,7 +8,7 @@
 #include "ops/install/install_objects.h"
 #include "ops/nodes/plan_nodes.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 TEST(PlanNodesTest, ControlPlaneFirstThenVirtualNodes) {
@@ -86,4 +86,4 @@ TEST(CycleTableTest, PodsThatWaitForTheSameReasonShareARow) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

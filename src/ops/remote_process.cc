@@ -7,7 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 
-namespace swell {
+namespace swell::ops {
 
 RemoteProcess::RemoteProcess() : random_(EntropySeed()) {}
 
@@ -95,4 +95,4 @@ Result<std::vector<std::string>> MissingCrds(RemoteProcess& process) {
   return missing;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -15,7 +15,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 
 class RemoteProcess {
  public:
@@ -59,4 +59,4 @@ class RemoteProcess {
 // The custom resources that Swell needs and the cluster does not serve: "podgroups.swell.dev".
 Result<std::vector<std::string>> MissingCrds(RemoteProcess& process);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -13,19 +13,19 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 constexpr double kIdlePart = 0.05;
 constexpr json::ParseLimits kAnswerLimits{.depth = 16, .bytes = 8 << 20};
 
 bool IsInteractive(const json::Value& object) {
-  return api::Label(object, keys::kWorkload) == "interactive";
+  return api::Label(object, api::keys::kWorkload) == "interactive";
 }
 
 bool HoldsGpus(const json::Value& pod) {
-  if (!api::Annotation(pod, keys::kGpuFraction).empty()) return true;
-  if (!api::Annotation(pod, keys::kGpuMemory).empty()) return true;
+  if (!api::Annotation(pod, api::keys::kGpuFraction).empty()) return true;
+  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) return true;
   const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
   const auto gpus = requests.find(api::kGpuResource);
   return gpus != requests.end() && !gpus->second.zero();
@@ -36,7 +36,7 @@ bool HoldsGpus(const json::Value& pod) {
 double BusyPart(const json::Value& metrics, const json::Value& pod) {
   double cores = 0;
   for (const json::Value& container : json::GetArray(metrics, {"containers"})) {
-    cores += AmountOf(json::Find(container, {"usage", "cpu"})).value_or(0);
+    cores += autoscaling::AmountOf(json::Find(container, {"usage", "cpu"})).value_or(0);
   }
   const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
   const auto cpu = requests.find("cpu");
@@ -46,11 +46,11 @@ double BusyPart(const json::Value& metrics, const json::Value& pod) {
   return cores / std::max(asked, 0.01);
 }
 
-IdleRules::IdleRules(Context context)
+IdleRules::IdleRules(controllers::Context context)
     : context_(std::move(context)),
       pods_(context_.informers.Of(client::resources::kPods)),
       projects_(context_.informers.Of(client::resources::kProjects)),
-      events_(MakeRecorder(context_, "idle-rules")),
+      events_(controllers::MakeRecorder(context_, "idle-rules")),
       client_(context_.executor, context_.server, context_.user, "idle-rules") {
   for (const api::Definition& kind : api::JobDefinitions()) {
     const client::Resource resource{kind.group, kind.version, kind.plural, true};
@@ -67,10 +67,10 @@ void IdleRules::Start() {
 
 // The job's own word counts first; a project's holds for its interactive work alone.
 std::optional<Duration> IdleRules::TimeoutOf(const json::Value& job, const json::Value& pod) const {
-  std::string_view text = api::Annotation(job, keys::kIdleTimeout);
+  std::string_view text = api::Annotation(job, api::keys::kIdleTimeout);
   if (text.empty() && (IsInteractive(job) || IsInteractive(pod))) {
-    const json::SharedValue project = projects_.Get(api::Label(pod, keys::kProject));
-    if (project) text = api::Annotation(*project, keys::kIdleTimeout);
+    const json::SharedValue project = projects_.Get(api::Label(pod, api::keys::kProject));
+    if (project) text = api::Annotation(*project, api::keys::kIdleTimeout);
   }
   const auto timeout = ParseDuration(text);
   return timeout && *timeout > Duration::zero() ? timeout : std::nullopt;
@@ -79,7 +79,7 @@ std::optional<Duration> IdleRules::TimeoutOf(const json::Value& job, const json:
 std::map<std::string, IdleRules::Work> IdleRules::Find() const {
   std::map<std::string, Work> found;
   for (const auto& [key, pod] : pods_.objects()) {
-    if (Phase(*pod) != "Running" || api::IsDeleting(*pod) || !HoldsGpus(*pod)) continue;
+    if (api::Phase(*pod) != "Running" || api::IsDeleting(*pod) || !HoldsGpus(*pod)) continue;
     const auto owner = api::ControllerOf(*pod);
     if (!owner) continue;
     const auto known = found.find(owner->uid);
@@ -111,7 +111,7 @@ void IdleRules::Round() {
 void IdleRules::Measure(const std::string& ns) {
   api::RestRequest request;
   request.method = "GET";
-  request.path = PodMetricsPath(ns);
+  request.path = autoscaling::PodMetricsPath(ns);
   request.accept = "application/json";
   client_.Call(std::move(request), scope_.Wrap([this, ns](const Result<api::RestResponse>& answer) {
     // Without an answer nothing is known to be idle, and the next round asks again.
@@ -151,11 +151,11 @@ void IdleRules::Decide(const std::string& uid, const Work& work) {
   const Duration warning = std::min(kWarning, work.timeout / 5);
   if (idle.warned || span < work.timeout - warning) return;
   idle.warned = true;
-  events_.Record(
-      *work.job, "Warning", "Idle",
-      StrCat("its GPUs have been idle for ", api::HumanDuration(span), ". In ",
-             api::HumanDuration(work.timeout - span),
-             " the job is suspended. Use them, or raise its annotation ", keys::kIdleTimeout, "."));
+  events_.Record(*work.job, "Warning", "Idle",
+                 StrCat("its GPUs have been idle for ", api::HumanDuration(span), ". In ",
+                        api::HumanDuration(work.timeout - span),
+                        " the job is suspended. Use them, or raise its annotation ",
+                        api::keys::kIdleTimeout, "."));
 }
 
 void IdleRules::Stop(const Work& work, Duration idle) {
@@ -178,4 +178,4 @@ void IdleRules::Stop(const Work& work, Duration idle) {
       }));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -22,11 +22,11 @@
 #include "kube/client/event_recorder.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 
 class IdleRules {
  public:
-  explicit IdleRules(Context context);
+  explicit IdleRules(controllers::Context context);
 
   // Once the informers are in sync.
   void Start();
@@ -58,7 +58,7 @@ class IdleRules {
   void Decide(const std::string& uid, const Work& work);
   void Stop(const Work& work, Duration idle);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& pods_;
   client::Informer& projects_;
   std::vector<std::pair<client::Informer*, std::string>> jobs_;  // each kind, how it is suspended
@@ -72,4 +72,4 @@ class IdleRules {
 // The part of its processors that a pod keeps busy, from the metrics API's row about it.
 double BusyPart(const json::Value& metrics, const json::Value& pod);
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -5,13 +5,16 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 using client::resources::kPyTorchJobs;
 using client::resources::kTrainingJobs;
+using manager::MetricsServer;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 using std::chrono::minutes;
 
 class IdleTest : public ::testing::Test {
@@ -111,4 +114,4 @@ TEST_F(IdleTest, KindsAreSuspendedWhereTheirFieldIs) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::projects

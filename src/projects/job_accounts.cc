@@ -6,7 +6,7 @@
 #include "kube/api/objects/project.h"
 #include "kube/controllers/workload.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 constexpr const char* kRound = "round";
@@ -21,7 +21,7 @@ const client::Resource kKinds[] = {
 
 json::Value Metadata(std::string_view name, std::string_view ns, const json::Value* owner) {
   json::Object metadata{{"name", name},
-                        {"labels", json::Object{{keys::kSlurmAccount, "true"},
+                        {"labels", json::Object{{api::keys::kSlurmAccount, "true"},
                                                 {"app.kubernetes.io/managed-by", "swell"}}}};
   if (!ns.empty()) metadata["namespace"] = ns;
   if (owner != nullptr) {
@@ -41,7 +41,7 @@ json::Value Binding(std::string_view kind,
       {"roleRef", json::Object{{"apiGroup", kRbac}, {"kind", "ClusterRole"}, {"name", role}}},
       {"subjects",
        json::Array{json::Object{
-           {"kind", "ServiceAccount"}, {"name", keys::kJobAccount}, {"namespace", ns}}}}};
+           {"kind", "ServiceAccount"}, {"name", api::keys::kJobAccount}, {"namespace", ns}}}}};
 }
 
 // Both have it alike, or neither has it.
@@ -53,7 +53,7 @@ bool SameField(const json::Value& a, const json::Value& b, std::string_view fiel
 
 }  // namespace
 
-JobAccounts::JobAccounts(Context context)
+JobAccounts::JobAccounts(controllers::Context context)
     : context_(std::move(context)),
       projects_(context_.informers.Of(client::resources::kProjects)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
@@ -65,14 +65,14 @@ JobAccounts::JobAccounts(Context context)
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "job-accounts") {
   auto look = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kDelay); };
-  Follow(projects_, look, look);
+  controllers::Follow(projects_, look, look);
   namespaces_.AddHandlers({.on_add = look, .on_update = {}, .on_delete = {}});
   for (const client::Resource& kind : kKinds) {
     known_.push_back(std::make_unique<client::Informer>(
         context_.executor, context_.server, context_.user, kind,
-        client::InformerOptions{.label_selector = std::string(keys::kSlurmAccount)},
+        client::InformerOptions{.label_selector = std::string(api::keys::kSlurmAccount)},
         context_.random.Next()));
-    Follow(*known_.back(), look, look);
+    controllers::Follow(*known_.back(), look, look);
     known_.back()->Start();
   }
 }
@@ -82,14 +82,15 @@ std::vector<JobAccounts::Objects> JobAccounts::Wanted() const {
   const auto want = [&](const std::string& ns, const json::Value* project) {
     const json::SharedValue space = namespaces_.Get(ns);
     if (!space || api::IsDeleting(*space)) return;
-    if (project != nullptr && api::Annotation(*project, keys::kSlurmAccount) == "none") return;
-    wanted[0][StrCat(ns, "/", keys::kJobAccount)] =
+    if (project != nullptr && api::Annotation(*project, api::keys::kSlurmAccount) == "none") return;
+    wanted[0][StrCat(ns, "/", api::keys::kJobAccount)] =
         json::Object{{"apiVersion", "v1"},
                      {"kind", "ServiceAccount"},
-                     {"metadata", Metadata(keys::kJobAccount, ns, project)}};
-    wanted[1][StrCat(ns, "/", keys::kJobAccountRole)] = Binding(
-        "RoleBinding", Metadata(keys::kJobAccountRole, ns, project), keys::kJobAccountRole, ns);
-    const std::string name = StrCat(keys::kJobAccountRole, ":", ns);
+                     {"metadata", Metadata(api::keys::kJobAccount, ns, project)}};
+    wanted[1][StrCat(ns, "/", api::keys::kJobAccountRole)] =
+        Binding("RoleBinding", Metadata(api::keys::kJobAccountRole, ns, project),
+                api::keys::kJobAccountRole, ns);
+    const std::string name = StrCat(api::keys::kJobAccountRole, ":", ns);
     wanted[2][name] =
         Binding("ClusterRoleBinding", Metadata(name, "", project), "cluster-viewer", ns);
   };
@@ -103,18 +104,18 @@ std::vector<JobAccounts::Objects> JobAccounts::Wanted() const {
 
 void JobAccounts::Reconcile(client::WorkQueue::Done done) {
   for (const auto& known : known_) {
-    if (!known->synced()) return done(kNotSynced);
+    if (!known->synced()) return done(controllers::kNotSynced);
   }
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   std::vector<Objects> wanted = Wanted();
-  auto writes = MakeBatch(std::move(done));
+  auto writes = controllers::MakeBatch(std::move(done));
   for (size_t i = 0; i < known_.size(); ++i) Apply(*known_[i], std::move(wanted[i]), writes);
   writes->Close();
 }
 
 void JobAccounts::Apply(const client::Informer& known,
                         Objects wanted,
-                        const std::shared_ptr<WriteBatch>& writes) {
+                        const std::shared_ptr<controllers::WriteBatch>& writes) {
   const client::Resource& kind = known.resource();
   for (const auto& [key, object] : known.objects()) {
     const auto want = wanted.find(key);
@@ -137,4 +138,4 @@ void JobAccounts::Apply(const client::Informer& known,
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

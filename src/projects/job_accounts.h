@@ -22,11 +22,11 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 
 class JobAccounts {
  public:
-  explicit JobAccounts(Context context);
+  explicit JobAccounts(controllers::Context context);
 
  private:
   using Objects = std::map<std::string, json::Value>;  // by key
@@ -36,9 +36,9 @@ class JobAccounts {
   std::vector<Objects> Wanted() const;
   void Apply(const client::Informer& known,
              Objects wanted,
-             const std::shared_ptr<WriteBatch>& writes);
+             const std::shared_ptr<controllers::WriteBatch>& writes);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& projects_;
   client::Informer& namespaces_;
   std::vector<std::unique_ptr<client::Informer>> known_;  // of each kind, those with the label
@@ -46,4 +46,4 @@ class JobAccounts {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -4,13 +4,14 @@
 #include "base/strings.h"
 #include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 using client::resources::kProjects;
 using client::resources::kServiceAccounts;
+using manager::TestCluster;
 const client::Resource kRoleBindings{"rbac.authorization.k8s.io", "v1", "rolebindings", true};
 const client::Resource kClusterBindings{"rbac.authorization.k8s.io", "v1", "clusterrolebindings",
                                         false};
@@ -81,4 +82,4 @@ TEST_F(JobAccountsTest, WhatSomebodyChangedIsPutRightAndWhatOthersMadeStays) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -8,7 +8,7 @@
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 constexpr const char* kRound = "round";
@@ -40,7 +40,7 @@ bool SameField(const json::Value& a, const json::Value& b, std::string_view fiel
 
 }  // namespace
 
-ProjectMembers::ProjectMembers(Context context)
+ProjectMembers::ProjectMembers(controllers::Context context)
     : context_(context),
       projects_(context_.informers.Of(client::resources::kProjects)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
@@ -48,9 +48,9 @@ ProjectMembers::ProjectMembers(Context context)
                 context_.server,
                 context_.user,
                 kRoleBindings,
-                {.label_selector = std::string(keys::kProject)},
+                {.label_selector = std::string(api::keys::kProject)},
                 context_.random.Next()),
-      events_(MakeRecorder(context_, "project-members")),
+      events_(controllers::MakeRecorder(context_, "project-members")),
       queue_(
           context_.executor,
           context_.metrics,
@@ -59,8 +59,8 @@ ProjectMembers::ProjectMembers(Context context)
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "project-members") {
   auto look = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kDelay); };
-  Follow(projects_, look, look);
-  Follow(bindings_, look, look);
+  controllers::Follow(projects_, look, look);
+  controllers::Follow(bindings_, look, look);
   namespaces_.AddHandlers({.on_add = look, .on_update = {}, .on_delete = {}});
   bindings_.Start();
 }
@@ -86,7 +86,7 @@ void ProjectMembers::AddBindings(const json::Value& project, Bindings& to) const
   for (auto& [role, subjects] : by_role) {
     const std::string name = StrCat("swell:members:", role);
     json::Object metadata{{"name", name}, {"namespace", ns}};
-    metadata["labels"] = json::Object{{keys::kProject, api::Name(project)}};
+    metadata["labels"] = json::Object{{api::keys::kProject, api::Name(project)}};
     metadata["ownerReferences"] = json::Array{api::MakeOwnerReference(project)};
     to[StrCat(ns, "/", name)] = json::Object{
         {"apiVersion", StrCat(kRbac, "/v1")},
@@ -98,9 +98,9 @@ void ProjectMembers::AddBindings(const json::Value& project, Bindings& to) const
 }
 
 void ProjectMembers::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced() || !bindings_.synced()) return done(kNotSynced);
+  if (!context_.informers.synced() || !bindings_.synced()) return done(controllers::kNotSynced);
   Bindings wanted = Wanted();
-  auto writes = MakeBatch(std::move(done));
+  auto writes = controllers::MakeBatch(std::move(done));
   for (const auto& [key, known] : bindings_.objects()) {
     if (OwnerOf(*known).empty()) continue;
     auto want = wanted.find(key);
@@ -127,7 +127,7 @@ void ProjectMembers::Reconcile(client::WorkQueue::Done done) {
                      if (made.status().code() != Code::kAlreadyExists) return;
                      // Somebody else's of that name stays as it is.
                      const json::SharedValue project =
-                         projects_.Get(api::Label(binding, keys::kProject));
+                         projects_.Get(api::Label(binding, api::keys::kProject));
                      if (!project) return;
                      events_.Record(*project, "Warning", "MembersNotBound",
                                     StrCat("RoleBinding ", api::KeyOf(binding),
@@ -138,4 +138,4 @@ void ProjectMembers::Reconcile(client::WorkQueue::Done done) {
   writes->Close();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

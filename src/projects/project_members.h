@@ -16,11 +16,11 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 
 class ProjectMembers {
  public:
-  explicit ProjectMembers(Context context);
+  explicit ProjectMembers(controllers::Context context);
 
  private:
   using Bindings = std::map<std::string, json::Value>;  // by "namespace/name"
@@ -29,7 +29,7 @@ class ProjectMembers {
   Bindings Wanted() const;
   void AddBindings(const json::Value& project, Bindings& to) const;
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& projects_;
   client::Informer& namespaces_;
   client::Informer bindings_;  // those that belong to a project
@@ -38,4 +38,4 @@ class ProjectMembers {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -4,12 +4,13 @@
 #include "base/strings.h"
 #include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 using client::resources::kProjects;
+using manager::TestCluster;
 const client::Resource kRoleBindings{"rbac.authorization.k8s.io", "v1", "rolebindings", true};
 
 class ProjectMembersTest : public ::testing::Test {
@@ -20,7 +21,7 @@ class ProjectMembersTest : public ::testing::Test {
   std::string Bound(const std::string& ns) {
     std::string text;
     for (const json::SharedValue& binding : cluster_.List(kRoleBindings, ns)) {
-      if (api::Name(*binding) == keys::kJobAccountRole) continue;
+      if (api::Name(*binding) == api::keys::kJobAccountRole) continue;
       text += StrCat(text.empty() ? "" : "; ", json::GetString(*binding, {"roleRef", "name"}), ":");
       for (const json::Value& one : json::GetArray(*binding, {"subjects"})) {
         text += StrCat(" ", json::GetString(one, {"kind"}), " ",
@@ -98,4 +99,4 @@ TEST_F(ProjectMembersTest, RolesAndKindsThatThereAreNotAreRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::projects

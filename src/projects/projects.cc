@@ -12,12 +12,14 @@
 #include "sched_inputs/project_shares.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
+
+using api::NamespaceOfProject;
 
 // "spec.resources.gpu.limit: ...". Empty if nothing is wrong with the spec by itself.
 std::string WrongSpec(const json::Value& project) {
-  const auto fault = FindProjectFault(project);
+  const auto fault = sched_inputs::FindProjectFault(project);
   return fault ? StrCat(fault->field, ": ", fault->message) : "";
 }
 
@@ -127,7 +129,9 @@ json::Value Merged(const json::Value& object, json::Object fields) {
 
 }  // namespace
 
-ProjectController::ProjectController(Context context, const sched::Model& model, PastUse past_use)
+ProjectController::ProjectController(controllers::Context context,
+                                     const sched::Model& model,
+                                     PastUse past_use)
     : context_(context),
       model_(model),
       past_use_(std::move(past_use)),
@@ -146,9 +150,9 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
   auto look = [this](const json::SharedValue&) { OnCycle(); };
   // Users continue in the new project's namespace; but its children may follow right behind it.
   auto made = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kNewDelay); };
-  Follow(projects_, look, look);
+  controllers::Follow(projects_, look, look);
   projects_.AddHandlers({.on_add = made, .on_update = {}, .on_delete = {}});
-  Follow(pools_, look, look);
+  controllers::Follow(pools_, look, look);
   namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
   policies_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
 }
@@ -159,7 +163,7 @@ void ProjectController::OnCycle() {
 }
 
 void ProjectController::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
     parents.insert(api::ParentOfProject(*project));
@@ -200,7 +204,7 @@ void ProjectController::WriteProject(const json::Value& project,
   }
   // It changes with every cycle and is worth a write now and then.
   const auto noted = api::PastUseOf(project);
-  json::Value used = FromPastUse(past, api::Name(project));
+  json::Value used = sched_inputs::FromPastUse(past, api::Name(project));
   if (!used.is_null() && (!noted || context_.clock.Now() - noted->as_of >= kPastUseEvery)) {
     fields["pastUse"] = std::move(used);
   }
@@ -234,13 +238,13 @@ void ProjectController::Guard(const json::Value& project, const sched::Model::Qu
   json::Array kept;
   bool guarded = false;
   for (const json::Value& one : api::Finalizers(project)) {
-    const bool ours = one == json::Value(keys::kProjectInUse);
+    const bool ours = one == json::Value(api::keys::kProjectInUse);
     guarded |= ours;
     if (!ours) kept.push_back(one);
   }
   if (!api::IsDeleting(project)) {
     if (guarded) return;
-    kept.push_back(json::Value(keys::kProjectInUse));
+    kept.push_back(json::Value(api::keys::kProjectInUse));
   } else if (!guarded || !InUse(project, queue).empty()) {
     return;
   }
@@ -369,7 +373,7 @@ void ProjectController::MakeNamespace(const json::Value& project) {
   const json::SharedValue there = namespaces_.Get(name);
   if (there == nullptr) {
     json::Object labels = SecurityLabels(wanted.empty() ? kUsualPodSecurity : wanted);
-    labels[keys::kProject] = api::Name(project);
+    labels[api::keys::kProject] = api::Name(project);
     const json::Value ns =
         json::Object{{"apiVersion", "v1"},
                      {"kind", "Namespace"},
@@ -389,4 +393,4 @@ void ProjectController::MakeNamespace(const json::Value& project) {
   client_.Patch(client::resources::kNamespaces, "", name, client::PatchType::kMerge, patch, {}, {});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

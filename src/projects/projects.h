@@ -14,12 +14,12 @@
 #include "sched/model.h"
 #include "sched/past_use.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 
 class ProjectController {
  public:
   using PastUse = std::function<std::vector<sched::PastUse>()>;
-  ProjectController(Context context, const sched::Model& model, PastUse past_use);
+  ProjectController(controllers::Context context, const sched::Model& model, PastUse past_use);
 
   // The model may have changed. Statuses follow within a second, all changes of it at once.
   void OnCycle();
@@ -51,7 +51,7 @@ class ProjectController {
   void Guard(const json::Value& project, const sched::Model::QueueView* queue);
   void SetFinalizers(const json::Value& project, json::Array finalizers);
 
-  Context context_;
+  controllers::Context context_;
   const sched::Model& model_;
   const PastUse past_use_;
   client::Informer& projects_;
@@ -63,4 +63,4 @@ class ProjectController {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

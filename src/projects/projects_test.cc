@@ -4,9 +4,9 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 using client::resources::kNamespaces;
@@ -15,6 +15,8 @@ using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kProjects;
 using client::resources::kTrainingJobs;
+using manager::kSecond;
+using manager::TestCluster;
 
 constexpr std::string_view kTwoProjects = R"(
 apiVersion: swell.dev/v1
@@ -97,7 +99,7 @@ TEST_F(ProjectsTest, LeavesGetANamespaceAndAStatus) {
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kNamespaces, "elsewhere") != nullptr; }));
   EXPECT_EQ(cluster_.Get(kNamespaces, "team"), nullptr);
   EXPECT_EQ(cluster_.Get(kNamespaces, "department"), nullptr);
-  EXPECT_EQ(api::Label(*cluster_.Get(kNamespaces, "elsewhere"), keys::kProject), "team");
+  EXPECT_EQ(api::Label(*cluster_.Get(kNamespaces, "elsewhere"), api::keys::kProject), "team");
   ASSERT_TRUE(cluster_.Until([&] { return Usage("project-a", "quota") == 4; }));
   EXPECT_EQ(Usage("project-a", "allocated"), 0);
   EXPECT_EQ(cluster_.Int(kNodePools, "single-node-pool", {"status", "gpus"}), 8);
@@ -215,7 +217,7 @@ TEST_F(ProjectsTest, ATrainingJobRunsAndSucceeds) {
   cluster_.Create(JobYaml{.name = "t", .project = "project-a", .workers = 2, .gpus = 1}.Text());
   ASSERT_TRUE(cluster_.Until([&] { return Is("project-a/t", "Running"); }));
   json::SharedValue pod = cluster_.Get(kPods, "project-a/t-worker-1");
-  EXPECT_EQ(api::Label(*pod, keys::kJobName), "t");
+  EXPECT_EQ(api::Label(*pod, api::keys::kJobName), "t");
   cluster_.agents->Exit("project-a/t-worker-0", 0);
   cluster_.agents->Exit("project-a/t-worker-1", 0);
   ASSERT_TRUE(cluster_.Until([&] { return Is("project-a/t", "Succeeded"); }));
@@ -339,7 +341,7 @@ TEST_F(ProjectsTest, AProjectInUseStaysUntilItsWorkIsGone) {
 
 TEST_F(ProjectsTest, PastUseOutlivesTheScheduler) {
   cluster_.StopManager();
-  ManagerOptions options;
+  manager::ManagerOptions options;
   options.scheduler.past_share = 1;
   cluster_.StartManager(options);
   cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
@@ -358,4 +360,4 @@ TEST_F(ProjectsTest, PastUseOutlivesTheScheduler) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -10,7 +10,7 @@
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
 
 constexpr int64_t kHourNs = 3'600'000'000'000;
@@ -34,13 +34,15 @@ bool Serves(const api::OwnerReference& owner) {
   return owner.kind == "ReplicaSet" || owner.kind == "StatefulSet" || owner.kind == "DaemonSet";
 }
 
-bool Holds(const json::Value& pod) { return api::IsBound(pod) && !HasEnded(pod); }
+bool Holds(const json::Value& pod) { return api::IsBound(pod) && !api::HasEnded(pod); }
 
 }  // namespace
 
-std::string_view UserOfPod(const json::Value& pod) { return api::Annotation(pod, keys::kUser); }
+std::string_view UserOfPod(const json::Value& pod) {
+  return api::Annotation(pod, api::keys::kUser);
+}
 
-UsageLedger::UsageLedger(Context context, const sched::Model& model, std::string ns)
+UsageLedger::UsageLedger(controllers::Context context, const sched::Model& model, std::string ns)
     : context_(std::move(context)),
       model_(model),
       ns_(std::move(ns)),
@@ -95,12 +97,12 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
   awake_since_ = now;
   loaded_ = true;
   for (const auto& [key, pod] : pods_.objects()) {
-    if (api::IsBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
+    if (api::IsBound(*pod) && api::HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
   }
-  Follow(
+  controllers::Follow(
       groups_, [this](const json::SharedValue& group) { OnGroup(*group); },
       [this](const json::SharedValue& group) { waiting_gangs_.erase(api::KeyOf(*group)); });
-  Follow(
+  controllers::Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnGone(*pod); });
   FlushAfter(kFlushEvery);
@@ -110,10 +112,10 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   Holding holding;
   holding.key = api::KeyOf(pod);
   holding.project = model_.QueueOfPod(holding.key);
-  if (holding.project.empty()) holding.project = api::Label(pod, keys::kProject);
+  if (holding.project.empty()) holding.project = api::Label(pod, api::keys::kProject);
   holding.user = UserOfPod(pod);
-  holding.job = JobOfPod(pod);
-  if (const std::string_view group = api::Label(pod, keys::kPodGroup); !group.empty()) {
+  holding.job = jobs::JobOfPod(pod);
+  if (const std::string_view group = api::Label(pod, api::keys::kPodGroup); !group.empty()) {
     holding.group = StrCat(api::Namespace(pod), "/", group);
   }
   // Pods are made anew after a preemption, the group stays.
@@ -122,9 +124,9 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   if (group != nullptr) holding.submitted = api::CreationTime(*group);
   const auto owner = api::ControllerOf(pod);
   if (!owner || !Serves(*owner)) holding.job_uid = owner ? owner->uid : api::Uid(pod);
-  holding.use = GpuUseOf(pod, GangRuns(holding.group));
-  holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
-  holding.lost_in_place = LossInPlace(holding.since);
+  holding.use = jobs::GpuUseOf(pod, GangRuns(holding.group));
+  holding.since = std::max(jobs::BoundAt(pod, context_.clock.Now()), charged_until_);
+  holding.lost_in_place = jobs::LossInPlace(holding.since);
   if (const auto view = model_.Pod(holding.key)) {
     holding.gpus = view->gpus;
     holding.cpus = view->cpus;
@@ -136,7 +138,7 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
 // stopped over night ends its pods in the evening, and finds that out in the morning.
 void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
   if (holding.since < awake_since_ && NobodySawItsEnd(pod)) return;
-  Charge(holding, EndedAt(pod, context_.clock.Now()));
+  Charge(holding, jobs::EndedAt(pod, context_.clock.Now()));
 }
 
 void UsageLedger::AddLost(const Holding& who, double gpu_s) {
@@ -158,7 +160,7 @@ void UsageLedger::OnPod(const json::Value& pod) {
 
 // What came before is charged to the use that it had.
 void UsageLedger::SetUse(Holding& holding, const json::Value& pod) {
-  const client::GpuUse use = GpuUseOf(pod, GangRuns(holding.group));
+  const client::GpuUse use = jobs::GpuUseOf(pod, GangRuns(holding.group));
   if (use == holding.use) return;
   const WallTime now = context_.clock.Now();
   Charge(holding, now);
@@ -192,7 +194,8 @@ void UsageLedger::OnGone(const json::Value& pod) {
   if (found == holdings_.end()) return;
   const Holding& holding = found->second;
   ChargeEnded(holding, pod);
-  AddLost(holding, LostGpuSeconds(pod, holding.gpus, EndedAt(pod, context_.clock.Now())));
+  AddLost(holding,
+          jobs::LostGpuSeconds(pod, holding.gpus, jobs::EndedAt(pod, context_.clock.Now())));
   Release(holding);
   holdings_.erase(found);
   FlushSoon();
@@ -347,7 +350,7 @@ void UsageLedger::WriteNext() {
 void UsageLedger::Write(std::string date) {
   writing_ = true;
   unwritten_.erase(date);
-  PutConfigMap(
+  controllers::PutConfigMap(
       client_, days_[date].ToConfigMap(ns_),
       [this, date](const Result<json::SharedValue>& done) { Written(done.status(), date); });
 }
@@ -367,4 +370,4 @@ void UsageLedger::Written(const Status& status, const std::string& date) {
   WriteNext();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -27,11 +27,11 @@
 #include "kube/controllers/context.h"
 #include "sched/model.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 
 class UsageLedger {
  public:
-  UsageLedger(Context context, const sched::Model& model, std::string ns);
+  UsageLedger(controllers::Context context, const sched::Model& model, std::string ns);
 
   // Once the informers are in sync.
   void Start();
@@ -56,7 +56,7 @@ class UsageLedger {
     double gpus = 0;
     double cpus = 0;
     WallTime since;  // not charged yet from here on
-    LossInPlace lost_in_place;
+    jobs::LossInPlace lost_in_place;
   };
 
   void OnPod(const json::Value& pod);
@@ -85,7 +85,7 @@ class UsageLedger {
   void Write(std::string date);
   void Written(const Status& status, const std::string& date);
 
-  Context context_;
+  controllers::Context context_;
   const sched::Model& model_;
   const std::string ns_;
   client::Informer& pods_;
@@ -112,4 +112,4 @@ class UsageLedger {
 // The user that submitted the pod, from its annotation.
 std::string_view UserOfPod(const json::Value& pod);
 
-}  // namespace swell::controllers
+}  // namespace swell::projects

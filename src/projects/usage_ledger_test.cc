@@ -7,10 +7,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::projects {
 namespace {
+
+using manager::kSecond;
+using manager::TestCluster;
 
 constexpr std::string_view kProject = R"(
 apiVersion: swell.dev/v1
@@ -46,7 +49,7 @@ class UsageLedgerTest : public testing::Test {
         [&] { return cluster_.Get(client::resources::kNamespaces, "red") != nullptr; }));
   }
   void StartManager() {
-    ManagerOptions options;
+    manager::ManagerOptions options;
     options.own_namespace = "swell-system";
     cluster_.StartManager(options);
   }
@@ -436,4 +439,4 @@ TEST(UsageDay, KeepsItsBoundAndItsWords) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::projects

@@ -13,7 +13,7 @@
 #include "sched/state/shape.h"
 #include "sched_inputs/device_facts.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 using sched::DeviceSet;
@@ -723,4 +723,4 @@ std::optional<std::vector<int>> DeviceCatalog::GpusOf(const json::Value& claim,
   return gpus;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

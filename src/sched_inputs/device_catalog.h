@@ -37,7 +37,7 @@
 #include "sched/state/types.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 class DeviceCatalog {
  public:
@@ -209,4 +209,4 @@ class DeviceCatalog {
   bool starved_ = false;  // a kind was not made
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -7,7 +7,7 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 json::SharedValue Y(const std::string& yaml) {
@@ -467,4 +467,4 @@ TEST_F(DeviceCatalogTest, KindsAreBoundedAndForgotten) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

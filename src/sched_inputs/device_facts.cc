@@ -9,7 +9,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/device_claim.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 // "model" of driver gpu.example.com is gpu.example.com/model.
@@ -187,4 +187,4 @@ std::string AttributeText(const json::Value& device,
   return "";
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -13,7 +13,7 @@
 #include "kube/api/cel/cel.h"
 #include "kube/api/objects/device_claim.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 // Whether the driver's devices are GPUs, and count as such.
 bool IsGpuDriver(std::string_view driver);
@@ -38,4 +38,4 @@ std::string AttributeText(const json::Value& device,
                           std::string_view driver,
                           std::string_view attribute);
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

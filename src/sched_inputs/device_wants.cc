@@ -11,7 +11,7 @@
 #include "sched_inputs/device_catalog.h"
 #include "sched_inputs/device_facts.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 constexpr size_t kKindsMax = 512;
@@ -430,4 +430,4 @@ const DeviceCatalog::Device* DeviceCatalog::Find(std::string_view node,
   return nullptr;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -4,7 +4,7 @@
 
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 constexpr int64_t kResizeMsMax = 24 * 3600 * 1000;
@@ -52,4 +52,4 @@ std::string GoodputNote(const sched::GoodputInfo& goodput) {
   return json::Print(note);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "sched/state/types.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 inline constexpr std::string_view kGoodputNote = "swell.dev/goodput";
 
@@ -18,4 +18,4 @@ inline constexpr std::string_view kGoodputNote = "swell.dev/goodput";
 sched::GoodputInfo ToGoodput(const json::Value& pod_group);
 std::string GoodputNote(const sched::GoodputInfo& goodput);
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

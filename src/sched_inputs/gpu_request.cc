@@ -11,7 +11,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/wrong_field.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 constexpr int64_t kDevicesMax = 1024;
@@ -20,7 +20,7 @@ Status Wrong(std::string_view at,
              std::string_view key,
              std::string_view value,
              std::string_view message) {
-  return WrongText(StrCat(at, "metadata.annotations[", key, "]"), value, message);
+  return controllers::WrongText(StrCat(at, "metadata.annotations[", key, "]"), value, message);
 }
 
 // An annotation as its author wrote it: with Swell's key, or with KAI's, from which the API server
@@ -65,25 +65,25 @@ constexpr int64_t kAmountMax = int64_t{1} << 60;
 Status CheckAmount(std::string_view field, std::string_view resource, const json::Value& amount) {
   const auto quantity = api::Quantity::FromJson(amount);
   if (!quantity.ok()) {
-    return WrongField(field, StrCat("Invalid value: ", json::Print(amount),
-                                    ": must be an amount such as 2, 500m or 8Gi"));
+    return controllers::WrongField(field, StrCat("Invalid value: ", json::Print(amount),
+                                                 ": must be an amount such as 2, 500m or 8Gi"));
   }
   if (quantity->MilliValue() < 0) {
-    return WrongField(field,
-                      StrCat("Invalid value: ", json::Print(amount), ": must not be negative"));
+    return controllers::WrongField(
+        field, StrCat("Invalid value: ", json::Print(amount), ": must not be negative"));
   }
   if (quantity->Value() > kAmountMax) {
-    return WrongField(
+    return controllers::WrongField(
         field, StrCat("Invalid value: ", json::Print(amount), ": is too large: at most 1Ei"));
   }
   const bool pieces = resource.find('/') != std::string_view::npos;
   if (pieces && quantity->MilliValue() % 1000 != 0) {
-    return WrongField(field,
-                      StrCat("Invalid value: ", json::Print(amount), ": must be an integer",
-                             resource == api::kGpuResource
-                                 ? StrCat("; a part of a GPU is asked for by the annotation ",
-                                          api::keys::kGpuFraction)
-                                 : ""));
+    return controllers::WrongField(
+        field, StrCat("Invalid value: ", json::Print(amount), ": must be an integer",
+                      resource == api::kGpuResource
+                          ? StrCat("; a part of a GPU is asked for by the annotation ",
+                                   api::keys::kGpuFraction)
+                          : ""));
   }
   return Status::Ok();
 }
@@ -145,4 +145,4 @@ Status CheckTemplateAsks(const json::Value& pod_template, std::string_view at) {
   return ValidateGpuRequest(pod_template, at);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

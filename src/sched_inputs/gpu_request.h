@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 // What a pod may ask for at least: the scheduler charges no less (kSharePpmMin).
 inline constexpr double kGpuFractionMin = 0.01;
@@ -23,4 +23,4 @@ Status ValidateGpuRequest(const json::Value& pod, std::string_view at = {});
 // The same, and whether the containers' amounts are ones that the API server will take of its pods.
 Status CheckTemplateAsks(const json::Value& pod_template, std::string_view at);
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 std::string MessageOf(std::string_view annotations) {
@@ -60,4 +60,4 @@ TEST(GpuRequest, KaisOtherKeysAreCheckedToo) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/objects/project.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 std::optional<ProjectFault> CheckShares(std::string_view field, const api::ResourceShares& shares) {
@@ -47,4 +47,4 @@ std::optional<ProjectFault> FindProjectFault(const json::Value& project) {
   return std::nullopt;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -8,7 +8,7 @@
 
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 struct ProjectFault {
   std::string field;    // spec.resources.gpu.limit
@@ -17,4 +17,4 @@ struct ProjectFault {
 
 std::optional<ProjectFault> FindProjectFault(const json::Value& project);
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -19,7 +19,7 @@
 #include "sched_inputs/goodput_note.h"
 #include "sched_inputs/gpu_request.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 // With projects, a class below this is preemptible unless the job says otherwise (build = 100).
@@ -190,16 +190,16 @@ sched::PodPhase ToPhase(const json::Value& pod, bool bound) {
 }
 
 void ReadSharing(const json::Value& pod, sched::PodInfo& out) {
-  out.gpu_fraction = ParseGpuFraction(api::Annotation(pod, keys::kGpuFraction)).value_or(0);
-  out.gpu_memory_mib = ParseInt(api::Annotation(pod, keys::kGpuMemory)).value_or(0);
-  out.gpu_fraction_devices =
-      static_cast<int32_t>(ParseInt(api::Annotation(pod, keys::kGpuFractionDevices)).value_or(1));
-  for (std::string_view device : Split(api::Annotation(pod, keys::kGpuDevices), ',')) {
+  out.gpu_fraction = ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction)).value_or(0);
+  out.gpu_memory_mib = ParseInt(api::Annotation(pod, api::keys::kGpuMemory)).value_or(0);
+  out.gpu_fraction_devices = static_cast<int32_t>(
+      ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1));
+  for (std::string_view device : Split(api::Annotation(pod, api::keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device); index && *index >= 0 && *index < 1024) {
       out.gpu_devices.push_back(static_cast<int>(*index));
     }
   }
-  if (auto priority = ParseInt(api::Annotation(pod, keys::kMemberPriority))) {
+  if (auto priority = ParseInt(api::Annotation(pod, api::keys::kMemberPriority))) {
     out.member_priority = static_cast<int32_t>(*priority);
   }
 }
@@ -256,14 +256,14 @@ std::string WhyNotUsable(const json::Value* claim,
     if (storage.volumes(volume) != nullptr) return "";
     return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
   }
-  const std::string class_name = ClassOf(*claim);
+  const std::string class_name = controllers::ClassOf(*claim);
   const json::Value* storage_class = class_name.empty() ? nullptr : storage.classes(class_name);
-  const bool waits = storage_class != nullptr && WaitsForConsumer(*storage_class);
+  const bool waits = storage_class != nullptr && controllers::WaitsForConsumer(*storage_class);
   if (!waits || !volume.empty()) {
     return StrCat("pod has unbound immediate PersistentVolumeClaims (", name, ")");
   }
   // Nobody makes its volume; the pod goes where one is, once it is bound.
-  if (json::GetString(*storage_class, {"provisioner"}) == kNoProvisioner) {
+  if (json::GetString(*storage_class, {"provisioner"}) == controllers::kNoProvisioner) {
     return "node(s) didn't find available persistent volumes to bind";
   }
   return "";
@@ -272,9 +272,9 @@ std::string WhyNotUsable(const json::Value* claim,
 // Where a volume that has yet to be made can be: on the node that the claim names, and where its
 // class says.
 void AddUnmadeVolume(const json::Value& claim, const StorageView& storage, sched::PodInfo& out) {
-  const json::Value* storage_class = storage.classes(ClassOf(claim));
-  if (!AwaitsNode(claim, storage_class)) return;
-  if (const std::string node(SelectedNode(claim)); !node.empty()) {
+  const json::Value* storage_class = storage.classes(controllers::ClassOf(claim));
+  if (!controllers::AwaitsNode(claim, storage_class)) return;
+  if (const std::string node(controllers::SelectedNode(claim)); !node.empty()) {
     sched::NodeSelectorTerm there;
     there.fields.push_back({"metadata.name", sched::SelectorOp::kIn, {node}});
     out.volume_affinity.push_back({std::move(there)});
@@ -382,27 +382,28 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   out.key = api::KeyOf(pod);
   out.uid = api::Uid(pod);
   out.labels = ToLabels(api::Labels(pod));
-  std::string_view group = api::Label(pod, keys::kPodGroup);
+  std::string_view group = api::Label(pod, api::keys::kPodGroup);
   if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
   out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
-  out.pod_set = api::Label(pod, keys::kPodSet);
-  out.queue = namespace_project.empty() ? api::Label(pod, keys::kProject) : namespace_project;
-  out.user = api::Annotation(pod, keys::kUser);
+  out.pod_set = api::Label(pod, api::keys::kPodSet);
+  out.queue = namespace_project.empty() ? api::Label(pod, api::keys::kProject) : namespace_project;
+  out.user = api::Annotation(pod, api::keys::kUser);
   out.requests = HeldRequests(pod);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   // A job that fails again and again takes no places of others for a while; its controller removes
   // the annotation.
-  out.may_preempt = MayPreempt(spec) && api::Annotation(pod, keys::kPreemptsFrom).empty();
+  out.may_preempt = MayPreempt(spec) && api::Annotation(pod, api::keys::kPreemptsFrom).empty();
   out.node = api::NodeName(pod);
   out.nominated_node = api::NominatedNode(pod);
   out.phase = ToPhase(pod, !out.node.empty());
   out.creation = api::CreationTime(pod);
   out.start = api::StartTime(pod).value_or(WallTime{});
-  out.checkpoint = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime)).value_or(WallTime{});
+  out.checkpoint =
+      api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime)).value_or(WallTime{});
   out.ours = api::SchedulerName(pod) == "swell";
   int64_t most = json::GetInt(spec, {"activeDeadlineSeconds"});
-  if (most <= 0) most = ParseInt(api::Annotation(pod, keys::kMaxRunSeconds)).value_or(0);
+  if (most <= 0) most = ParseInt(api::Annotation(pod, api::keys::kMaxRunSeconds)).value_or(0);
   out.max_runtime = std::chrono::seconds(std::clamp<int64_t>(most, 0, 1'000'000'000));
   ReadSharing(pod, out);
   // Without what it asks for it would run without a GPU.
@@ -523,4 +524,4 @@ sched::PoolInfo ToPoolInfo(const json::Value& node_pool) {
   return out;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -15,7 +15,7 @@
 #include "sched/past_use.h"
 #include "sched/state/types.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 
 // Namespace and name of "ns/name"; without a slash it is a name.
 std::pair<std::string, std::string> SplitKey(std::string_view key);
@@ -60,4 +60,4 @@ sched::Resources PodRequests(const json::Value& pod_spec);
 // api::HeldAmounts likewise: of a pod that may be resized while it runs.
 sched::Resources HeldRequests(const json::Value& pod);
 
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

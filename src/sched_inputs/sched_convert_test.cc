@@ -8,7 +8,7 @@
 #include "sched/state/shape.h"
 #include "sched_inputs/goodput_note.h"
 
-namespace swell::controllers {
+namespace swell::sched_inputs {
 namespace {
 
 TEST(SchedConvert, PodRequestsFollowKubernetes) {
@@ -151,4 +151,4 @@ TEST(SchedConvert, RulesBetweenUsersAndWhoseAPodIs) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::sched_inputs

@@ -7,7 +7,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr Duration kApprovedFor = std::chrono::seconds(10);
@@ -22,13 +22,13 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 
 }  // namespace
 
-CapacityGuard::CapacityGuard(Context context)
+CapacityGuard::CapacityGuard(controllers::Context context)
     : clock_(context.clock), nodes_(context.informers.Of(client::resources::kNodes)) {
   client::Informer& pods = context.informers.Of(client::resources::kPods);
   auto now = scope_.Wrap([this](const json::SharedValue& pod) { OnPod(*pod); });
   auto gone = scope_.Wrap([this](const json::SharedValue& pod) { Release(api::Uid(*pod)); });
-  Follow(pods, now, gone);
-  Follow(
+  controllers::Follow(pods, now, gone);
+  controllers::Follow(
       nodes_, [](const json::SharedValue&) {}, scope_.Wrap([this](const json::SharedValue& node) {
         rooms_.erase(std::string(api::Name(*node)));
       }));
@@ -39,7 +39,7 @@ const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {
   if (!object) return nullptr;
   Room& room = rooms_[node];
   if (room.object == object) return &room;
-  const sched::Resources allocatable = ToNodeInfo(*object).allocatable;
+  const sched::Resources allocatable = sched_inputs::ToNodeInfo(*object).allocatable;
   room = {std::move(object), Flat(allocatable), allocatable.pods};
   return &room;
 }
@@ -47,7 +47,7 @@ const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {
 void CapacityGuard::OnPod(const json::Value& pod) {
   const std::string_view node = api::NodeName(pod);
   if (node.empty()) return;
-  if (HasEnded(pod)) return Release(api::Uid(pod));
+  if (api::HasEnded(pod)) return Release(api::Uid(pod));
   // A pod holds what it held when it was bound, unless its spec has changed since.
   const bool changed = json::GetInt(pod, {"metadata", "generation"}) > 1;
   const auto held = held_.find(api::Uid(pod));
@@ -55,7 +55,8 @@ void CapacityGuard::OnPod(const json::Value& pod) {
     held->second.seen = true;
     return;
   }
-  Hold(std::string(api::Uid(pod)), {std::string(node), Flat(HeldRequests(pod)), true, {}});
+  Hold(std::string(api::Uid(pod)),
+       {std::string(node), Flat(sched_inputs::HeldRequests(pod)), true, {}});
 }
 
 void CapacityGuard::Hold(const std::string& uid, Held held) {
@@ -102,7 +103,7 @@ Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node)
     const auto amount = amounts.find(name);
     return amount == amounts.end() ? 0 : amount->second;
   };
-  Amounts requests = Flat(PodRequests(*spec));
+  Amounts requests = Flat(sched_inputs::PodRequests(*spec));
   for (const auto& [name, amount] : requests) {
     const int64_t free = at(room->amounts, name) - at(on.held, name);
     if (amount <= free) continue;
@@ -117,4 +118,4 @@ Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node)
   return Status::Ok();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -17,11 +17,11 @@
 #include "base/strings.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class CapacityGuard {
  public:
-  explicit CapacityGuard(Context context);
+  explicit CapacityGuard(controllers::Context context);
 
   // kConflict names the resource, what is asked and what is free. A node that is not known is
   // let through: the agent checks again.
@@ -64,4 +64,4 @@ class CapacityGuard {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

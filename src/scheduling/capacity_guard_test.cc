@@ -1,12 +1,14 @@
 // What the guard lets through while the watch is behind.
 #include <gtest/gtest.h>
 
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPods;
+using manager::kSecond;
+using manager::OneNodeTest;
 using CapacityGuardTest = OneNodeTest;
 
 TEST_F(CapacityGuardTest, GuardRefusesWhatDoesNotFit) {
@@ -48,4 +50,4 @@ TEST_F(CapacityGuardTest, GuardForgetsAPodThatCameAndWent) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -11,8 +11,10 @@
 #include "kube/api/rest/binder.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
+
+using sched_inputs::SplitKey;
 
 std::string DeviceList(const std::vector<int>& devices) {
   std::string out;
@@ -39,12 +41,12 @@ json::Value BindingOf(const sched::Decision& decision, double share) {
   json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
   json::Object annotations;
   if (!decision.gpu_devices.empty()) {
-    annotations[keys::kGpuDevices] = DeviceList(decision.gpu_devices);
+    annotations[api::keys::kGpuDevices] = DeviceList(decision.gpu_devices);
   }
   if (share > 0) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", share);
-    annotations[keys::kGpuShare] = text;
+    annotations[api::keys::kGpuShare] = text;
   }
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   return json::Object{
@@ -61,7 +63,7 @@ bool IsUnknown(Code code) {
 
 }  // namespace
 
-DecisionExecutor::DecisionExecutor(Context context,
+DecisionExecutor::DecisionExecutor(controllers::Context context,
                                    sched::Model& model,
                                    DeviceClaims& devices,
                                    SchedulingEvents& events,
@@ -174,7 +176,7 @@ void DecisionExecutor::GiveDevices(const sched::Decision& decision, const json::
 
 double DecisionExecutor::ShareOf(const sched::Decision& decision,
                                  const json::SharedValue& pod) const {
-  if (!pod || api::Annotation(*pod, keys::kGpuMemory).empty()) return 0;
+  if (!pod || api::Annotation(*pod, api::keys::kGpuMemory).empty()) return 0;
   const auto view = model_.Pod(decision.pod);
   return view ? view->gpus : 0;
 }
@@ -375,4 +377,4 @@ void DecisionExecutor::WriteGroupTime(const std::string& key,
                 "status");
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -36,7 +36,7 @@
 #include "scheduling/scheduling_events.h"
 #include "scheduling/volume_waits.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class DecisionExecutor {
  public:
@@ -45,7 +45,7 @@ class DecisionExecutor {
     std::function<void(const json::Value& pod)> on_pod;  // feeds the pod to the model
     std::function<void()> refused;                       // a decision: decide anew, later
   };
-  DecisionExecutor(Context context,
+  DecisionExecutor(controllers::Context context,
                    sched::Model& model,
                    DeviceClaims& devices,
                    SchedulingEvents& events,
@@ -104,7 +104,7 @@ class DecisionExecutor {
   void OnRefused(const sched::Decision& decision, const Status& why);
   void WriteGroupTime(const std::string& key, std::string_view field, WallTime time);
 
-  Context context_;
+  controllers::Context context_;
   sched::Model& model_;
   DeviceClaims& devices_;
   SchedulingEvents& events_;
@@ -127,4 +127,4 @@ class DecisionExecutor {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -9,13 +9,13 @@
 #include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 // The pod that is given the claim first may not be bound at all.
 constexpr Duration kFollowLimit = std::chrono::seconds(10);
 
-client::Informer* OfServed(const Context& context, const client::Resource& resource) {
+client::Informer* OfServed(const controllers::Context& context, const client::Resource& resource) {
   return context.informers.Serves(resource) ? &context.informers.Of(resource) : nullptr;
 }
 
@@ -29,12 +29,12 @@ json::Value Consumer(const json::Value& pod) {
 struct DeviceClaims::Giving {
   json::SharedValue pod;
   std::string node;
-  DeviceCatalog::Grants grants;
+  sched_inputs::DeviceCatalog::Grants grants;
   size_t at = 0;
   Done done;
 };
 
-DeviceClaims::DeviceClaims(Context context)
+DeviceClaims::DeviceClaims(controllers::Context context)
     : context_(std::move(context)),
       served_(context_.informers.Serves(client::resources::kResourceClaims)),
       pods_(context_.informers.Of(client::resources::kPods)),
@@ -57,21 +57,24 @@ void DeviceClaims::Watch(Hooks hooks) {
       OnOffer();
     };
   };
-  Follow(*slices_,
-         devices_changed([this](const json::SharedValue& slice) { catalog_.SetSlice(slice); }),
-         devices_changed(
-             [this](const json::SharedValue& slice) { catalog_.RemoveSlice(api::Name(*slice)); }));
-  Follow(*classes_, devices_changed([this](const json::SharedValue& it) { catalog_.SetClass(it); }),
-         devices_changed(
-             [this](const json::SharedValue& it) { catalog_.RemoveClass(api::Name(*it)); }));
+  controllers::Follow(
+      *slices_,
+      devices_changed([this](const json::SharedValue& slice) { catalog_.SetSlice(slice); }),
+      devices_changed(
+          [this](const json::SharedValue& slice) { catalog_.RemoveSlice(api::Name(*slice)); }));
+  controllers::Follow(
+      *classes_, devices_changed([this](const json::SharedValue& it) { catalog_.SetClass(it); }),
+      devices_changed(
+          [this](const json::SharedValue& it) { catalog_.RemoveClass(api::Name(*it)); }));
   if (taint_rules_ != nullptr) {
-    Follow(*taint_rules_,
-           devices_changed([this](const json::SharedValue& it) { catalog_.SetTaintRule(it); }),
-           devices_changed(
-               [this](const json::SharedValue& it) { catalog_.RemoveTaintRule(api::Name(*it)); }));
+    controllers::Follow(
+        *taint_rules_,
+        devices_changed([this](const json::SharedValue& it) { catalog_.SetTaintRule(it); }),
+        devices_changed(
+            [this](const json::SharedValue& it) { catalog_.RemoveTaintRule(api::Name(*it)); }));
   }
   const auto claim = [this](const json::SharedValue& it) { OnClaim(*it); };
-  Follow(*claims_, claim, claim);
+  controllers::Follow(*claims_, claim, claim);
 }
 
 void DeviceClaims::MakeOwnClass() {
@@ -94,7 +97,7 @@ void DeviceClaims::MakeOwnClass() {
                  });
 }
 
-DeviceCatalog::View DeviceClaims::View() const {
+sched_inputs::DeviceCatalog::View DeviceClaims::View() const {
   const auto find = [](const client::Informer& informer) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };
   };
@@ -295,4 +298,4 @@ void DeviceClaims::Write(const GivingPtr& giving,
       subresource);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -25,7 +25,7 @@
 #include "kube/controllers/context.h"
 #include "sched_inputs/device_catalog.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class DeviceClaims {
  public:
@@ -36,7 +36,7 @@ class DeviceClaims {
   // Runs once, later: the pod's GPUs, which it requests or claims; or why it cannot be bound.
   using Done = std::function<void(const Result<std::vector<int>>&)>;
 
-  explicit DeviceClaims(Context context);
+  explicit DeviceClaims(controllers::Context context);
 
   void Watch(Hooks hooks);
   // Makes the class of Swell's own GPUs, if it does not exist. Once all is in sync.
@@ -56,7 +56,7 @@ class DeviceClaims {
   struct Giving;
   using GivingPtr = std::shared_ptr<Giving>;
 
-  DeviceCatalog::View View() const;
+  sched_inputs::DeviceCatalog::View View() const;
   std::vector<json::SharedValue> UsersOf(const std::string& claim) const;
   void OnClaim(const json::Value& claim);
   void OnOffer();
@@ -74,7 +74,7 @@ class DeviceClaims {
              std::string_view subresource,
              std::function<void(const json::Value&)> then);
 
-  Context context_;
+  controllers::Context context_;
   const bool served_;
   client::Informer& pods_;
   // Null where the cluster does not serve them.
@@ -82,7 +82,7 @@ class DeviceClaims {
   client::Informer* classes_ = nullptr;
   client::Informer* slices_ = nullptr;
   client::Informer* taint_rules_ = nullptr;
-  DeviceCatalog catalog_;
+  sched_inputs::DeviceCatalog catalog_;
   Hooks hooks_;
   std::map<std::string, std::set<std::string>, std::less<>> users_;  // pods that name a claim
   struct Known {
@@ -100,4 +100,4 @@ class DeviceClaims {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -8,13 +8,15 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kResourceClaims;
+using manager::kSecond;
+using manager::TestCluster;
 
 class DeviceClaimsTest : public ::testing::Test {
  protected:
@@ -336,4 +338,4 @@ TEST_F(DeviceClaimsTest, SomebodyElsesWriteIsNotOverwritten) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -9,7 +9,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 // What a group's status holds: 36 bytes each.
@@ -26,7 +26,7 @@ std::string Beneficiary(const sched::Decision& decision) {
   return pod.empty() ? group : pod;
 }
 
-Evictions::Evictions(Context context, client::Client& client, Outcomes outcomes)
+Evictions::Evictions(controllers::Context context, client::Client& client, Outcomes outcomes)
     : context_(std::move(context)),
       client_(client),
       outcomes_(std::move(outcomes)),
@@ -68,7 +68,7 @@ EvictionMark Evictions::MarkOf(const sched::Decision& decision) const {
 void Evictions::MarkEach(const std::vector<sched::Decision>& victims) {
   const bool at_once = client_.in_order();
   for (const sched::Decision& victim : victims) {
-    const auto [ns, name] = SplitKey(victim.pod);
+    const auto [ns, name] = sched_inputs::SplitKey(victim.pod);
     client_.Patch(
         client::resources::kPods, ns, name, client::PatchType::kStrategic,
         MarkOf(victim).PodPatch(victim.pod_uid),
@@ -86,7 +86,7 @@ void Evictions::MarkAll(const std::string& key, std::vector<sched::Decision> vic
   for (const sched::Decision& victim : victims) marks.push_back({victim.pod_uid, MarkOf(victim)});
   const json::Value patch = marks_.GroupPatch(*groups_.Get(key), marks);
   marked_[key] = std::move(victims);
-  const auto [ns, name] = SplitKey(key);
+  const auto [ns, name] = sched_inputs::SplitKey(key);
   client_.Patch(
       client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch,
       [this, key](const Result<json::SharedValue>& result) {
@@ -112,7 +112,7 @@ void Evictions::Hasten(const std::string& node, std::string_view ns) {
   const WallTime latest = context_.clock.Now() + std::chrono::seconds(kGraceMaxS);
   for (const json::SharedValue& pod : pods_.ByIndex("node", node)) {
     const std::optional<WallTime> end = api::DeletionTime(*pod);
-    if (!end || *end <= latest || HasEnded(*pod) || api::Namespace(*pod) == ns) continue;
+    if (!end || *end <= latest || api::HasEnded(*pod) || api::Namespace(*pod) == ns) continue;
     std::string uid(api::Uid(*pod));
     if (!hastened_.insert(uid).second) continue;
     const client::DeleteOptions options{.grace_seconds = kGraceMaxS, .precondition_uid = uid};
@@ -123,7 +123,7 @@ void Evictions::Hasten(const std::string& node, std::string_view ns) {
 }
 
 void Evictions::Delete(const sched::Decision& decision) {
-  const auto [ns, name] = SplitKey(decision.pod);
+  const auto [ns, name] = sched_inputs::SplitKey(decision.pod);
   client::DeleteOptions options{.precondition_uid = decision.pod_uid};
   const json::SharedValue pod = pods_.Get(decision.pod);
   if (pod && json::GetInt(*pod, {"spec", "terminationGracePeriodSeconds"}) > kGraceMaxS) {
@@ -138,4 +138,4 @@ void Evictions::Delete(const sched::Decision& decision) {
                  });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

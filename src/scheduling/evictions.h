@@ -20,7 +20,7 @@
 #include "sched/scheduler.h"
 #include "scheduling/group_marks.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class Evictions {
  public:
@@ -28,7 +28,7 @@ class Evictions {
     std::function<void()> done;  // the pod is being deleted, or gone
     std::function<void(const sched::Decision& eviction, const Status& why)> failed;
   };
-  Evictions(Context context, client::Client& client, Outcomes outcomes);
+  Evictions(controllers::Context context, client::Client& client, Outcomes outcomes);
 
   // When at least that many members of a gang are evicted, one write marks them all.
   void MarkTogether(size_t least) { together_min_ = least; }
@@ -46,7 +46,7 @@ class Evictions {
   void Delete(const sched::Decision& decision);
   EvictionMark MarkOf(const sched::Decision& decision) const;
 
-  Context context_;
+  controllers::Context context_;
   client::Client& client_;  // the scheduler's: what it sends keeps its order
   Outcomes outcomes_;
   client::Informer& groups_;
@@ -61,4 +61,4 @@ class Evictions {
 // The pod that needs the place; its group if the decision names no pod.
 std::string Beneficiary(const sched::Decision& decision);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

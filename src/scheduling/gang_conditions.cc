@@ -10,7 +10,7 @@
 #include "kube/controllers/write_batch.h"
 #include "scheduling/pod_grouper.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 const client::Resource& Gangs() { return client::resources::kGangs; }
@@ -30,7 +30,7 @@ std::string GangOf(const json::Value& group) {
 
 }  // namespace
 
-GangConditions::GangConditions(Context context,
+GangConditions::GangConditions(controllers::Context context,
                                std::function<void(const std::string& group)> reread)
     : context_(std::move(context)),
       reread_(std::move(reread)),
@@ -46,11 +46,11 @@ GangConditions::GangConditions(Context context,
   gangs_ = &context_.informers.Of(Gangs());
   groups_ = &context_.informers.Of(client::resources::kPodGroups);
   gangs_->AddHandlers(
-      {.on_add = Queued(queue_),
+      {.on_add = controllers::Queued(queue_),
        .on_update = [this](const json::SharedValue& before,
                            const json::SharedValue& gang) { OnUpdate(*before, *gang); },
        .on_delete = {}});
-  Follow(*groups_, [this](const json::SharedValue& group) {
+  controllers::Follow(*groups_, [this](const json::SharedValue& group) {
     if (std::string gang = GangOf(*group); !gang.empty()) queue_.Add(gang);
   });
 }
@@ -63,7 +63,7 @@ void GangConditions::OnUpdate(const json::Value& before, const json::Value& gang
 }
 
 void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue gang = gangs_->Get(key);
   if (!gang || api::IsDeleting(*gang)) return done(Duration::zero());
   const json::SharedValue group = groups_->Get(GroupOf(*gang));
@@ -95,7 +95,7 @@ void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::
       json::Object{{"metadata", json::Object{{"resourceVersion", api::ResourceVersionText(*gang)}}},
                    {"status", json::Object{{"conditions", std::move(conditions)}}}};
   client_.Patch(Gangs(), api::Namespace(*gang), api::Name(*gang), client::PatchType::kMerge, patch,
-                Ends(done), "status");
+                controllers::Ends(done), "status");
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -13,7 +13,7 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 // The rule of PodGrouper that makes gangs of them.
 inline constexpr std::string_view kGangRule = "kubernetes";
@@ -22,13 +22,14 @@ class GangConditions {
  public:
   // `reread` is called with the key of Swell's PodGroup of a gang whose spec has changed. Does
   // nothing on a cluster that does not serve them.
-  GangConditions(Context context, std::function<void(const std::string& group)> reread);
+  GangConditions(controllers::Context context,
+                 std::function<void(const std::string& group)> reread);
 
  private:
   void OnUpdate(const json::Value& before, const json::Value& gang);
   void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
 
-  Context context_;
+  controllers::Context context_;
   std::function<void(const std::string& group)> reread_;
   client::Informer* gangs_ = nullptr;
   client::Informer* groups_ = nullptr;
@@ -36,4 +37,4 @@ class GangConditions {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -10,13 +10,15 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kGangs;
 using client::resources::kPods;
+using manager::kSecond;
+using manager::TestCluster;
 
 class GangsTest : public ::testing::Test {
  protected:
@@ -217,4 +219,4 @@ TEST_F(GangsTest, WhatIsNoGroupIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr int kDepthMax = 8;  // Kubernetes has 4
@@ -105,4 +105,4 @@ Result<std::optional<GangTree>> ReadGangTree(const json::Value& pod_group,
   return std::optional(std::move(tree));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

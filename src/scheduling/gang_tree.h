@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct GangTree {
   json::SharedValue root;  // the composite group
@@ -38,4 +38,4 @@ Result<std::optional<GangTree>> ReadGangTree(const json::Value& pod_group,
 // The name of a PodGroup's pod set in its tree.
 std::string PodSetOfGang(std::string_view pod_group);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

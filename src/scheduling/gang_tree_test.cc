@@ -9,7 +9,7 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 class GangTreeTest : public ::testing::Test {
@@ -111,4 +111,4 @@ TEST_F(GangTreeTest, ACircleIsNoTree) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

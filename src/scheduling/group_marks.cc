@@ -10,7 +10,7 @@
 #include "kube/controllers/eviction.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr std::string_view kField = "evicted";
@@ -32,14 +32,14 @@ json::Object ToRecord(const EvictionMark& mark) {
 }
 
 json::Object Annotations(const EvictionMark& mark) {
-  return {{keys::kPreemptedBy, mark.by},
-          {keys::kPreemptedRule, mark.rule},
-          {keys::kPreemptedLost, std::to_string(mark.lost_gpu_seconds)},
-          {keys::kPreemptedMessage, mark.message}};
+  return {{api::keys::kPreemptedBy, mark.by},
+          {api::keys::kPreemptedRule, mark.rule},
+          {api::keys::kPreemptedLost, std::to_string(mark.lost_gpu_seconds)},
+          {api::keys::kPreemptedMessage, mark.message}};
 }
 
 json::Object Condition(const EvictionMark& mark) {
-  return DisruptionCondition("PreemptionByScheduler", mark.message, mark.time);
+  return controllers::DisruptionCondition("PreemptionByScheduler", mark.message, mark.time);
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ json::Value EvictionMark::PodPatch(std::string_view uid) const {
                       {"status", json::Object{{"conditions", json::Array{Condition(*this)}}}}};
 }
 
-GroupMarks::GroupMarks(Context& context, std::function<void(const std::string& group)> changed)
+GroupMarks::GroupMarks(controllers::Context& context,
+                       std::function<void(const std::string& group)> changed)
     : groups_(context.informers.Of(client::resources::kPodGroups)),
       pods_(context.informers.Of(client::resources::kPods)),
       changed_(std::move(changed)) {
@@ -62,7 +63,8 @@ GroupMarks::GroupMarks(Context& context, std::function<void(const std::string& g
     }
     OnGroup(api::KeyOf(*group), std::move(marks));
   };
-  Follow(groups_, now, [this](const json::SharedValue& group) { OnGroup(api::KeyOf(*group), {}); });
+  controllers::Follow(groups_, now,
+                      [this](const json::SharedValue& group) { OnGroup(api::KeyOf(*group), {}); });
 }
 
 void GroupMarks::OnGroup(const std::string& key, Marks marks) {
@@ -85,12 +87,12 @@ bool GroupMarks::Has(std::string_view group, std::string_view uid) const {
 }
 
 json::SharedValue GroupMarks::WithMark(const json::SharedValue& pod) const {
-  const std::string_view group = api::Label(*pod, keys::kPodGroup);
+  const std::string_view group = api::Label(*pod, api::keys::kPodGroup);
   if (group.empty() || marks_.empty()) return pod;
   const auto marks = marks_.find(StrCat(api::Namespace(*pod), "/", group));
   if (marks == marks_.end()) return pod;
   const auto found = marks->second.find(api::Uid(*pod));
-  if (found == marks->second.end() || WasPreempted(*pod)) return pod;
+  if (found == marks->second.end() || controllers::WasPreempted(*pod)) return pod;
   const EvictionMark& mark = *found->second;
   json::Value changed = *pod;
   for (auto& [key, value] : Annotations(mark)) {
@@ -148,4 +150,4 @@ json::Array LivingMarks(const json::Value& group, const std::vector<json::Shared
   return living;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

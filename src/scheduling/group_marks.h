@@ -21,7 +21,7 @@
 #include "base/strings.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 // Why a pod is taken away.
 struct EvictionMark {
@@ -39,7 +39,7 @@ struct EvictionMark {
 class GroupMarks {
  public:
   // `changed` is called when a group's marks are others than before, or the group is gone.
-  GroupMarks(Context& context, std::function<void(const std::string& group)> changed);
+  GroupMarks(controllers::Context& context, std::function<void(const std::string& group)> changed);
 
   struct Victim {
     std::string uid;
@@ -69,4 +69,4 @@ class GroupMarks {
 // Without those whose pods are gone; the same when all are there.
 json::Array LivingMarks(const json::Value& group, const std::vector<json::SharedValue>& pods);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

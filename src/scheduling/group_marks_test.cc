@@ -9,13 +9,16 @@
 
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/arena_fixture.h"
+#include "manager/testing/arena_fixture.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPodGroups;
 using client::resources::kPods;
+using manager::ArenaTest;
+using manager::kArenaClasses;
+using manager::kSecond;
 
 // A server whose clients' writes may overtake each other, as a real one's do; it counts marks, and
 // refuses what it is told to.
@@ -97,12 +100,12 @@ TEST_F(GroupMarksTest, EverybodySeesThePodsAsMarked) {
   cluster_.Run(kSecond);
   for (const json::SharedValue& pod :
        cluster_.informers->Of(kPods).ByIndex("group", "default/medium")) {
-    EXPECT_TRUE(WasPreempted(*pod)) << api::Name(*pod);
-    EXPECT_EQ(PreemptionMessage(*pod).find("Preempted by default/critical"), 0u)
-        << PreemptionMessage(*pod);
+    EXPECT_TRUE(controllers::WasPreempted(*pod)) << api::Name(*pod);
+    EXPECT_EQ(controllers::PreemptionMessage(*pod).find("Preempted by default/critical"), 0u)
+        << controllers::PreemptionMessage(*pod);
   }
   for (const json::SharedValue& pod : cluster_.List(kPods)) {
-    EXPECT_FALSE(WasPreempted(*pod)) << api::Name(*pod) << " is marked itself";
+    EXPECT_FALSE(controllers::WasPreempted(*pod)) << api::Name(*pod) << " is marked itself";
   }
   server_->refuses_deletions = false;
   ComesBack();
@@ -178,4 +181,4 @@ TEST_F(GroupMarksTest, MarksOfPodsThatAreGoneAreNotKept) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

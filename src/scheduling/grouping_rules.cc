@@ -10,7 +10,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr size_t kRulesMax = 256;
@@ -454,7 +454,7 @@ std::string ProjectOf(const GroupingRule& rule,
                       const json::Value& pod,
                       const IsProject& is_project) {
   for (const json::Value* holder : {&pod, &owner}) {
-    const std::string_view own = api::Label(*holder, keys::kProject);
+    const std::string_view own = api::Label(*holder, api::keys::kProject);
     if (!own.empty()) return std::string(own);
   }
   std::vector<std::string> named;
@@ -613,4 +613,4 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   return spec;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -19,7 +19,7 @@
 #include "json/value.h"
 #include "kube/client/client.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 // A number, or where the owner says it: the first of some paths that is there.
 struct Count {
@@ -100,4 +100,4 @@ json::Object GroupSpecOf(const GroupingRule& rule,
                          const json::Value& pod,
                          const IsProject& is_project);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

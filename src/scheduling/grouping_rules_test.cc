@@ -6,7 +6,7 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 json::Value Y(std::string_view text) {
@@ -253,4 +253,4 @@ TEST(GroupingRules, LongNamesStayDifferent) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -10,12 +10,16 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/arena_fixture.h"
+#include "manager/testing/arena_fixture.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPods;
+using manager::ArenaTest;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 // A server whose store went away: writes of one kind wait in it, and are made when it is back,
 // although who asked was told that they are lost. Or one that refuses them.
@@ -70,8 +74,8 @@ class LostWriteTest : public ArenaTest {
     std::map<std::string, std::string> holders;
     for (const json::SharedValue& pod : cluster_.List(kPods)) {
       std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
-      if (HasEnded(*pod) || node.empty()) continue;
-      for (std::string_view device : Split(api::Annotation(*pod, keys::kGpuDevices), ',')) {
+      if (api::HasEnded(*pod) || node.empty()) continue;
+      for (std::string_view device : Split(api::Annotation(*pod, api::keys::kGpuDevices), ',')) {
         std::string& holder = holders[StrCat(node, "/", device)];
         if (!holder.empty()) return StrCat(holder, " and ", api::Name(*pod), " on ", node);
         holder = api::Name(*pod);
@@ -157,8 +161,9 @@ TEST_F(LostWriteTest, AMarkThatIsMadeLateIsNotOfTheNextPodOfTheName) {
   ASSERT_TRUE(cluster_.Delete(kPods, "default/medium-master-0", {.grace_seconds = 0}).ok());
   ASSERT_TRUE(cluster_.Until([&] { return !uid().empty() && uid() != victim; }));
   writes_->MakeThem();
-  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/medium-master-0"), keys::kPreemptedBy),
-            "");
+  EXPECT_EQ(
+      api::Annotation(*cluster_.Get(kPods, "default/medium-master-0"), api::keys::kPreemptedBy),
+      "");
 }
 
 TEST_F(LostWriteTest, ABindingThatIsLostForGoodIsDecidedAgain) {
@@ -182,7 +187,7 @@ TEST(RefusedWriteTest, WhatIsRefusedAtOnceIsDecidedAgainLater) {
   const auto writes = std::make_shared<SlowWrites>(cluster.server);
   cluster.between = writes;
   for (const char* node : {"node-a", "node-b"}) cluster.AddNode(node, 8);
-  ManagerOptions options;
+  manager::ManagerOptions options;
   options.scheduler.binds_per_cycle_max = 1;
   cluster.StartManager(options);
   cluster.Run(kSecond);
@@ -203,4 +208,4 @@ TEST(RefusedWriteTest, WhatIsRefusedAtOnceIsDecidedAgainLater) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

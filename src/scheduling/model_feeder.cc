@@ -10,14 +10,16 @@
 #include "kube/api/objects/project.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
+
+using controllers::Follow;
 
 const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
 
 }  // namespace
 
-ModelFeeder::ModelFeeder(const Context& context,
+ModelFeeder::ModelFeeder(const controllers::Context& context,
                          sched::Model& model,
                          DeviceClaims& devices,
                          Hooks hooks)
@@ -78,7 +80,7 @@ void ModelFeeder::WatchNodes() {
 
 void ModelFeeder::OnNode(const json::Value& node) {
   const uint64_t before = model_.version();
-  sched::NodeInfo info = ToNodeInfo(node);
+  sched::NodeInfo info = sched_inputs::ToNodeInfo(node);
   devices_.AddToNode(info);
   model_.UpsertNode(info);
   if (model_.version() != before) hooks_.changed();
@@ -95,7 +97,7 @@ void ModelFeeder::WatchGroups() {
   Feed(
       budgets_,
       [this, remove](const json::Value& budget) {
-        const std::optional<sched::BudgetInfo> info = ToBudgetInfo(budget);
+        const std::optional<sched::BudgetInfo> info = sched_inputs::ToBudgetInfo(budget);
         if (!info) return remove(budget);
         model_.UpsertBudget(*info);
       },
@@ -140,7 +142,7 @@ void ModelFeeder::OnPod(const json::Value& pod) {
   const std::string* binding = hooks_.open_binding(api::KeyOf(pod));
   if (binding != nullptr && *binding != api::Uid(pod)) return;
   uint64_t before = model_.version();
-  sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
+  sched::PodInfo info = sched_inputs::ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
   info.ours = names_.contains(api::SchedulerName(pod));
   auto find = [](const client::Informer& informer) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };
@@ -155,7 +157,8 @@ void ModelFeeder::OnPod(const json::Value& pod) {
     }
     return names;
   };
-  AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_), claims_of}, info);
+  sched_inputs::AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_), claims_of},
+                               info);
   devices_.AddToPod(pod, info);
   if (info.node.empty() && held_ && held_(pod)) {
     info.scheduling_gates.emplace_back("swell.dev/grouping");
@@ -166,7 +169,7 @@ void ModelFeeder::OnPod(const json::Value& pod) {
 
 void ModelFeeder::OnGroup(const json::Value& pod_group) {
   uint64_t before = model_.version();
-  sched::GroupInfo group = ToGroupInfo(
+  sched::GroupInfo group = sched_inputs::ToGroupInfo(
       pod_group, [this](std::string_view name) { return priorities_.Get(name).get(); },
       ProjectOfNamespace(api::Namespace(pod_group)));
   model_.UpsertGroup(group);
@@ -183,7 +186,7 @@ void ModelFeeder::WatchQueues() {
   Feed(
       projects_,
       [this](const json::Value& project) {
-        model_.UpsertQueue(ToQueueInfo(project));
+        model_.UpsertQueue(sched_inputs::ToQueueInfo(project));
         RefreshProjects();
       },
       [this](const json::Value& project) {
@@ -191,18 +194,21 @@ void ModelFeeder::WatchQueues() {
         RefreshProjects();
       });
   Feed(
-      pools_, [this](const json::Value& pool) { model_.UpsertPool(ToPoolInfo(pool)); },
+      pools_,
+      [this](const json::Value& pool) { model_.UpsertPool(sched_inputs::ToPoolInfo(pool)); },
       [this](const json::Value& pool) { model_.RemovePool(api::Name(pool)); });
   Feed(
       topologies_,
-      [this](const json::Value& topology) { model_.UpsertTopology(ToTopologyInfo(topology)); },
+      [this](const json::Value& topology) {
+        model_.UpsertTopology(sched_inputs::ToTopologyInfo(topology));
+      },
       [this](const json::Value& topology) { model_.RemoveTopology(api::Name(topology)); });
 }
 
 void ModelFeeder::RecallPastUse(const sched::Settings& settings) {
   std::vector<sched::PastUse> notes;
   for (const auto& [name, project] : projects_.objects()) {
-    std::vector<sched::PastUse> own = ToPastUse(*project);
+    std::vector<sched::PastUse> own = sched_inputs::ToPastUse(*project);
     notes.insert(notes.end(), own.begin(), own.end());
   }
   if (!notes.empty()) sched::AddPastUses(model_, settings, notes, clock_.Now());
@@ -216,7 +222,8 @@ void ModelFeeder::RefreshProjects() {
   }
   std::map<std::string, std::string, std::less<>> found;
   for (const auto& [name, project] : projects_.objects()) {
-    if (!parents.contains(name)) found.try_emplace(std::string(NamespaceOfProject(*project)), name);
+    if (!parents.contains(name))
+      found.try_emplace(std::string(api::NamespaceOfProject(*project)), name);
   }
   if (found == project_of_) return;
   project_of_ = std::move(found);
@@ -229,4 +236,4 @@ std::string_view ModelFeeder::ProjectOfNamespace(std::string_view ns) const {
   return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -21,7 +21,7 @@
 #include "sched/scheduler.h"
 #include "scheduling/device_claims.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class ModelFeeder {
  public:
@@ -32,7 +32,10 @@ class ModelFeeder {
     // The pod was deleted. True: the hook takes it out of the model itself, once it may.
     std::function<bool(const std::string& key)> deleted;
   };
-  ModelFeeder(const Context& context, sched::Model& model, DeviceClaims& devices, Hooks hooks);
+  ModelFeeder(const controllers::Context& context,
+              sched::Model& model,
+              DeviceClaims& devices,
+              Hooks hooks);
 
   // Pods that name one of these schedulers are placed here. Before Watch.
   void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
@@ -79,4 +82,4 @@ class ModelFeeder {
   std::function<bool(const json::Value& pod)> held_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -10,7 +10,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr std::string_view kComponent = "node-health";
@@ -47,7 +47,7 @@ void Sooner(Duration& requeue_after, Duration delay) {
 }
 
 std::string GroupOf(const json::Value& pod) {
-  const std::string_view group = api::Label(pod, keys::kPodGroup);
+  const std::string_view group = api::Label(pod, api::keys::kPodGroup);
   return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);
 }
 
@@ -89,24 +89,24 @@ std::optional<api::NodeFailure> SilenceOf(const json::Value& node) {
 
 }  // namespace
 
-NodeHealthController::NodeHealthController(Context context)
+NodeHealthController::NodeHealthController(controllers::Context context)
     : context_(std::move(context)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(MakeRecorder(context_, std::string(kComponent))),
+      events_(controllers::MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              context_.metrics,
              "node-health",
              64,
              [this](const std::string& name, Done done) { Reconcile(name, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
-  Follow(
+  controllers::Follow(
       nodes_, [this](const json::SharedValue& node) { queue_.Add(std::string(api::Name(*node))); },
       [this](const json::SharedValue& node) {
         news_.erase(std::string(api::Name(*node)));
         calm_since_.erase(std::string(api::Name(*node)));
       });
-  Follow(pods_, [this](const json::SharedValue& pod) { OnPod(pod); });
+  controllers::Follow(pods_, [this](const json::SharedValue& pod) { OnPod(pod); });
 }
 
 // The cause of a peer's failure may be seen later than that: the news wait a moment.
@@ -132,7 +132,7 @@ void NodeHealthController::OnPod(const json::SharedValue& pod) {
 void NodeHealthController::NoteCause(const json::Value& pod, const std::string& group) {
   if (group.empty()) return;
   const WallTime now = context_.clock.Now();
-  bool cause = WasDisrupted(pod);
+  bool cause = controllers::WasDisrupted(pod);
   if (!cause) {
     const auto failure = api::FailureOf(pod, now);
     cause = failure && failure->which != api::FailureClass::kPeerLost && failure->time &&
@@ -179,7 +179,7 @@ bool NodeHealthController::TakeNews(const std::string& name,
   if (silence && context_.clock.Now() - silence->time < api::kNodeFailureWindow) {
     const auto pods = pods_.ByIndex("node", name);
     const bool busy = std::any_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
-      return Phase(*pod) == "Running";
+      return api::Phase(*pod) == "Running";
     });
     if (busy) fresh |= api::AddNodeFailure(failures, *silence);
   }
@@ -204,7 +204,7 @@ bool NodeHealthController::WantUnhealthy(const std::string& name,
 }
 
 void NodeHealthController::Reconcile(const std::string& name, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
   const WallTime now = context_.clock.Now();
@@ -237,7 +237,7 @@ void NodeHealthController::Reconcile(const std::string& name, Done done) {
                     ForgetTaken(name);
                     Report(*node, before, taints, failures);
                   }
-                  done(Outcome(result.status(), requeue_after));
+                  done(controllers::Outcome(result.status(), requeue_after));
                 });
 }
 
@@ -272,4 +272,4 @@ void NodeHealthController::Report(const json::Value& node,
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -24,11 +24,11 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class NodeHealthController {
  public:
-  explicit NodeHealthController(Context context);
+  explicit NodeHealthController(controllers::Context context);
 
   static constexpr Duration kCalm = std::chrono::seconds(60);
   // How often a suspect node's score is read again.
@@ -51,7 +51,7 @@ class NodeHealthController {
               const json::Array& after,
               const std::vector<api::NodeFailure>& failures);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& nodes_;
   client::Informer& pods_;
   static constexpr size_t kCausesMax = 4096;
@@ -71,4 +71,4 @@ class NodeHealthController {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

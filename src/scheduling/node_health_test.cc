@@ -6,13 +6,16 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/node.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kNodes;
 using client::resources::kPods;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 using std::chrono::hours;
 using std::chrono::minutes;
 
@@ -158,4 +161,4 @@ TEST_F(NodeHealthTest, AnotherLeaderCountsNoFailureTwice) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -9,7 +9,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "scheduling/pod_group.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr std::string_view kLeastChange = " Would start with: ";
@@ -30,7 +30,7 @@ std::string MessageOf(const json::Value& pod) {
 
 }  // namespace
 
-PendingReporter::PendingReporter(const Context& context,
+PendingReporter::PendingReporter(const controllers::Context& context,
                                  client::EventRecorder& events,
                                  FindWaiting find,
                                  PendingReporterOptions options)
@@ -273,4 +273,4 @@ void PendingReporter::Sweep() {
   kept_by_sweep_ = jobs_.size();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -2,13 +2,13 @@
 // in the PodGroup's status.
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
-// first reason is reported at once. That of a gang whose members are still being created is reported
-// when none came for a second, or after half a minute. After that the latest reason is reported, and
-// nothing is written twice. A new reason is reported soon, and with growing delays while it keeps
-// changing. If only numbers differ, they are updated now and then, without an event. Repeats are
-// limited to so many writes a second, and to a few jobs and writes at a time: a slow server is not
-// kept busy by them, and neither is the gang of thousands for which others make room. A refused
-// report is repeated later.
+// first reason is reported at once. That of a gang whose members are still being created is
+// reported when none came for a second, or after half a minute. After that the latest reason is
+// reported, and nothing is written twice. A new reason is reported soon, and with growing delays
+// while it keeps changing. If only numbers differ, they are updated now and then, without an event.
+// Repeats are limited to so many writes a second, and to a few jobs and writes at a time: a slow
+// server is not kept busy by them, and neither is the gang of thousands for which others make room.
+// A refused report is repeated later.
 //
 // - Threads: core executor only.
 // - Invariants: it holds one entry for each job and one for each pod that is being written. Entries
@@ -28,7 +28,7 @@
 #include "kube/controllers/context.h"
 #include "sched/cycle/cycle.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct PendingReporterOptions {
   Duration members_pause = std::chrono::seconds(1);   // for the next member to be created
@@ -45,7 +45,7 @@ class PendingReporter {
   // The pod of that key while it waits; else null.
   using FindWaiting = std::function<json::SharedValue(const std::string& pod)>;
 
-  PendingReporter(const Context& context,
+  PendingReporter(const controllers::Context& context,
                   client::EventRecorder& events,
                   FindWaiting find,
                   PendingReporterOptions options = {});
@@ -84,7 +84,7 @@ class PendingReporter {
   void OnWritten(const std::string& key, const Status& status);
   void Sweep();
 
-  Context context_;
+  controllers::Context context_;
   client::EventRecorder& events_;
   client::Informer& groups_;
   client::Informer& pods_;
@@ -109,4 +109,4 @@ class PendingReporter {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using std::chrono::seconds;
@@ -85,7 +85,8 @@ class PendingReporterTest : public testing::Test {
  protected:
   void MakeReporter() {
     reporter = std::make_unique<PendingReporter>(
-        Context{sim, sim, random, server, {}, informers}, events, [this](const std::string& pod) {
+        controllers::Context{sim, sim, random, server, {}, informers}, events,
+        [this](const std::string& pod) {
           auto it = server->pods.find(pod);
           return it == server->pods.end() ? nullptr : it->second;
         });
@@ -107,7 +108,7 @@ class PendingReporterTest : public testing::Test {
   SimExecutor sim;
   Random random{1};
   std::shared_ptr<Listener> server = std::make_shared<Listener>();
-  Informers informers{sim, server, {}, 1};
+  controllers::Informers informers{sim, server, {}, 1};
   client::EventRecorder events{sim, sim, server, {}, "swell-scheduler", 1};
   std::unique_ptr<PendingReporter> reporter;
 };
@@ -280,4 +281,4 @@ TEST_F(PendingReporterTest, ReportsNothingOfPodsThatStarted) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -10,7 +10,7 @@
 #include "kube/controllers/write_batch.h"
 #include "scheduling/group_marks.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 // How far a phase may lag behind: since the counts changed last, and in all. Counts change with
@@ -65,19 +65,19 @@ bool Changes(const json::Value& group, const json::Object& status) {
 PodGroupCounts::PodGroupCounts(const std::vector<json::SharedValue>& pods) {
   for (const json::SharedValue& pod : pods) {
     ++total;
-    std::string_view phase = Phase(*pod);
+    std::string_view phase = api::Phase(*pod);
     if (phase == "Running") ++running;
     if (phase == "Succeeded") ++succeeded;
     if (phase == "Failed") ++failed;
     bool placed = api::IsBound(*pod);
-    bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
+    bool stays = placed && !api::HasEnded(*pod) && !api::IsDeleting(*pod);
     if (stays) ++scheduled;
-    if (!WasPreempted(*pod)) continue;
+    if (!controllers::WasPreempted(*pod)) continue;
     ++preempted;
     if (stays) ++preempted_staying;
-    preempted_by = api::Annotation(*pod, keys::kPreemptedBy);
-    preempted_rule = api::Annotation(*pod, keys::kPreemptedRule);
-    preempted_message = PreemptionMessage(*pod);
+    preempted_by = api::Annotation(*pod, api::keys::kPreemptedBy);
+    preempted_rule = api::Annotation(*pod, api::keys::kPreemptedRule);
+    preempted_message = controllers::PreemptionMessage(*pod);
   }
 }
 
@@ -106,7 +106,7 @@ json::Object PodGroupStatus(const json::Value& group, const PodGroupCounts& coun
   return status;
 }
 
-PodGroupController::PodGroupController(Context context)
+PodGroupController::PodGroupController(controllers::Context context)
     : context_(context),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       pods_(context_.informers.Of(client::resources::kPods)),
@@ -118,18 +118,18 @@ PodGroupController::PodGroupController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "podgroup-controller") {
-  Follow(groups_, Queued(queue_));
+  controllers::Follow(groups_, controllers::Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
-  Follow(pods_, pod, pod);
+  controllers::Follow(pods_, pod, pod);
 }
 
 void PodGroupController::OnPod(const json::Value& pod) {
-  std::string_view group = api::Label(pod, keys::kPodGroup);
+  std::string_view group = api::Label(pod, api::keys::kPodGroup);
   if (!group.empty()) queue_.Add(StrCat(api::Namespace(pod), "/", group));
 }
 
 void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
   if (!group || api::IsDeleting(*group)) {
@@ -141,7 +141,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     return MakeGroup(key, *pods.front(), std::move(done));
   }
   if (api::IsDeleting(*group)) return done(Duration::zero());
-  if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
+  if (pods.empty() && !api::Annotation(*group, api::keys::kMadeForPods).empty()) {
     return DropGroup(*group, std::move(done));
   }
   if (!ShowsLastWrite(key, *group)) return done(Duration::zero());  // it comes back with it
@@ -172,7 +172,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
       [this, key, group, done = std::move(done)](const Result<json::SharedValue>& written) {
         const std::string_view over = api::ResourceVersionText(*group);
         if (written.ok() && api::ResourceVersionText(**written) != over) written_over_[key] = over;
-        done(Outcome(written.status()));
+        done(controllers::Outcome(written.status()));
       },
       "status");
 }
@@ -207,30 +207,30 @@ bool PodGroupController::ShowsLastWrite(const std::string& key, const json::Valu
 void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {
   client_.Delete(client::resources::kPodGroups, api::Namespace(group), api::Name(group),
                  {.precondition_uid = std::string(api::Uid(group))},
-                 Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}));
+                 controllers::Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}));
 }
 
 void PodGroupController::MakeGroup(const std::string& key,
                                    const json::Value& first_pod,
                                    client::WorkQueue::Done done) {
   std::string ns(api::Namespace(first_pod));
-  std::string_view set = api::Label(first_pod, keys::kPodSet);
-  int64_t min_member = ParseInt(api::Annotation(first_pod, keys::kMinMember)).value_or(1);
+  std::string_view set = api::Label(first_pod, api::keys::kPodSet);
+  int64_t min_member = ParseInt(api::Annotation(first_pod, api::keys::kMinMember)).value_or(1);
   json::Object spec{{"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
                                                          {"minMember", min_member}}}}};
   std::string_view priority_class = api::PriorityClassName(first_pod);
   if (!priority_class.empty()) spec["priorityClassName"] = priority_class;
-  std::string_view project = api::Label(first_pod, keys::kProject);
+  std::string_view project = api::Label(first_pod, api::keys::kProject);
   if (!project.empty()) spec["project"] = project;
   json::Value group = json::Object{
       {"apiVersion", "swell.dev/v1"},
       {"kind", "PodGroup"},
       {"metadata", json::Object{{"name", key.substr(key.find('/') + 1)},
                                 {"namespace", ns},
-                                {"annotations", json::Object{{keys::kMadeForPods, "true"}}}}},
+                                {"annotations", json::Object{{api::keys::kMadeForPods, "true"}}}}},
       {"spec", std::move(spec)}};
   client_.Create(client::resources::kPodGroups, ns, group,
-                 Ends(std::move(done), {}, {Code::kAlreadyExists}));
+                 controllers::Ends(std::move(done), {}, {Code::kAlreadyExists}));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

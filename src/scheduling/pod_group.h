@@ -21,7 +21,7 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 // How many pods of a group there are, and in which state.
 struct PodGroupCounts {
@@ -38,7 +38,7 @@ json::Object PodGroupStatus(const json::Value& group, const PodGroupCounts& coun
 
 class PodGroupController {
  public:
-  explicit PodGroupController(Context context);
+  explicit PodGroupController(controllers::Context context);
 
  private:
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
@@ -59,7 +59,7 @@ class PodGroupController {
     SteadyTime first;  // when the status was last true
   };
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& groups_;
   client::Informer& pods_;
   client::WorkQueue queue_;
@@ -69,4 +69,4 @@ class PodGroupController {
   std::map<std::string, std::string> written_over_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -1,13 +1,16 @@
 // Pods that become gangs, and what their groups say.
 #include <gtest/gtest.h>
 
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPodGroups;
 using client::resources::kPods;
+using manager::kSecond;
+using manager::OneNodeTest;
+using manager::PyTorchYaml;
 using PodGroupTest = OneNodeTest;
 
 // Counts what is written to the status of PodGroups, and may tell late what became of them.
@@ -208,4 +211,4 @@ TEST_F(PodGroupTest, AGroupHasSucceededStillWhenItsPodsAreCleanedUp) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -11,7 +11,7 @@
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/gang_conditions.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr size_t kAtOnce = 32;
@@ -45,13 +45,13 @@ struct PodGrouper::Walk {
   std::function<void(const Result<Found>&)> done;
 };
 
-PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
+PodGrouper::PodGrouper(controllers::Context context, PodGrouperOptions options)
     : context_(std::move(context)),
       options_(std::move(options)),
       pods_(context_.informers.Of(client::resources::kPods)),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       projects_(context_.informers.Of(client::resources::kProjects)),
-      events_(MakeRecorder(context_, "pod-grouper")),
+      events_(controllers::MakeRecorder(context_, "pod-grouper")),
       queue_(context_.executor,
              context_.metrics,
              "pod-grouper",
@@ -63,7 +63,7 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
   rules_.Extend(options_.rules);
   // Before pods are followed: of those that are known already it hears at once, and no more.
   map_read_ = options_.ns.empty();
-  Follow(
+  controllers::Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnPodGone(*pod); });
   groups_.AddHandlers(
@@ -140,7 +140,8 @@ Status PodGrouper::JoinTree(const json::Value& gang, Found& found) const {
 
 // Whether a rule may be about it: by its nearest owner, or by what it says itself.
 bool PodGrouper::Concerns(const json::Value& pod) const {
-  if (HasEnded(pod) || api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
+  if (api::HasEnded(pod) || api::IsDeleting(pod) ||
+      !api::Label(pod, api::keys::kPodGroup).empty()) {
     return false;
   }
   const std::string_view scheduler = api::SchedulerName(pod);
@@ -170,7 +171,7 @@ void PodGrouper::OnPod(const json::Value& pod) {
 void PodGrouper::OnPodGone(const json::Value& pod) {
   ungrouped_.erase(std::string(api::Uid(pod)));
   if (api::Annotation(pod, kGroupedBy).empty()) return;
-  queue_.Add(StrCat(kGroupKey, api::Namespace(pod), "/", api::Label(pod, keys::kPodGroup)));
+  queue_.Add(StrCat(kGroupKey, api::Namespace(pod), "/", api::Label(pod, api::keys::kPodGroup)));
 }
 
 // While its owner was asked for, the pod may have been bound, or gone: it is told as it is now.
@@ -182,7 +183,7 @@ void PodGrouper::MarkUngrouped(const json::Value& looked_at) {
 }
 
 void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   if (key.starts_with(kGroupKey)) {
     return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }
@@ -201,16 +202,17 @@ void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done
 bool PodGrouper::MayGroup(const GroupingRule& rule, const json::Value& pod) const {
   if (rule.only_with_gpus) {
     const json::Value* spec = json::Find(pod, {"spec"});
-    const sched::PodInfo info = ToPodInfo(pod);
+    const sched::PodInfo info = sched_inputs::ToPodInfo(pod);
     const bool part = info.gpu_fraction > 0 || info.gpu_memory_mib > 0 || api::HasDeviceClaims(pod);
-    if (!part && (spec == nullptr || !PodRequests(*spec).extended.contains(sched::kGpuResource))) {
+    if (!part && (spec == nullptr ||
+                  !sched_inputs::PodRequests(*spec).extended.contains(sched::kGpuResource))) {
       return false;
     }
   }
-  if (!rule.only_in_projects || !api::Label(pod, keys::kProject).empty()) return true;
+  if (!rule.only_in_projects || !api::Label(pod, api::keys::kProject).empty()) return true;
   const auto& projects = projects_.objects();
   return std::any_of(projects.begin(), projects.end(), [&](const auto& named) {
-    return NamespaceOfProject(*named.second) == api::Namespace(pod);
+    return api::NamespaceOfProject(*named.second) == api::Namespace(pod);
   });
 }
 
@@ -339,8 +341,8 @@ void PodGrouper::Group(const json::SharedValue& pod,
         {"metadata",
          json::Object{
              {"uid", api::Uid(*pod)},
-             {"labels", json::Object{{keys::kPodGroup, group}, {keys::kPodSet, set}}},
-             {"annotations", json::Object{{kGroupedBy, rule}, {keys::kGroupOwner, owner}}}}}};
+             {"labels", json::Object{{api::keys::kPodGroup, group}, {api::keys::kPodSet, set}}},
+             {"annotations", json::Object{{kGroupedBy, rule}, {api::keys::kGroupOwner, owner}}}}}};
     client_.Patch(client::resources::kPods, ns, api::Name(*pod), client::PatchType::kMerge, patch,
                   [done](const Result<json::SharedValue>& result) {
                     const bool fine = result.ok() || Gone(result.status().code());
@@ -478,4 +480,4 @@ void PodGrouper::RegroupWaitingPods() {
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -30,7 +30,7 @@
 #include "scheduling/gang_tree.h"
 #include "scheduling/grouping_rules.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 inline constexpr std::string_view kGroupingMap = "swell-grouping";
 inline constexpr std::string_view kGroupingKey = "rules.yaml";
@@ -48,7 +48,7 @@ struct PodGrouperOptions {
 
 class PodGrouper {
  public:
-  PodGrouper(Context context, PodGrouperOptions options);
+  PodGrouper(controllers::Context context, PodGrouperOptions options);
 
   // What the group is about has changed: its owner is read again.
   void Reread(const std::string& group);
@@ -100,7 +100,7 @@ class PodGrouper {
   void OnMap(const json::Value& map);
   void RegroupWaitingPods();
 
-  Context context_;
+  controllers::Context context_;
   PodGrouperOptions options_;
   GroupingRules rules_;
   client::Informer& pods_;
@@ -125,4 +125,4 @@ class PodGrouper {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -10,13 +10,15 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPodGroups;
 using client::resources::kPods;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 const client::Resource kRayClusters{"ray.io", "v1", "rayclusters", true};
 const client::Resource kThings{"example.com", "v1", "things", true};
@@ -120,8 +122,8 @@ TEST_F(PodGrouperTest, AGangWaitsForAllOfItsPods) {
   MakeWorker(2);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
   json::SharedValue pod = cluster_.Get(kPods, "default/ray-w-2");
-  EXPECT_EQ(api::Label(*pod, keys::kPodGroup), "raycluster.ray");
-  EXPECT_EQ(api::Label(*pod, keys::kPodSet), "w");
+  EXPECT_EQ(api::Label(*pod, api::keys::kPodGroup), "raycluster.ray");
+  EXPECT_EQ(api::Label(*pod, api::keys::kPodSet), "w");
   EXPECT_EQ(api::Annotation(*pod, kGroupedBy), "ray-cluster");
   // Its operator makes it smaller: what is left is enough, and is not stopped.
   ASSERT_TRUE(cluster_
@@ -147,7 +149,7 @@ TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
   MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
   const api::UserInfo admin{"system:admin", "", {"system:masters"}};
   Random random(1);
-  Informers informers(cluster_.sim, cluster_.server, admin, 1);
+  controllers::Informers informers(cluster_.sim, cluster_.server, admin, 1);
   for (const client::Resource& resource :
        {kPods, kPodGroups, client::resources::kProjects, client::resources::kGangs,
         client::resources::kCompositeGangs}) {
@@ -156,9 +158,10 @@ TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
   informers.Start();
   ASSERT_TRUE(cluster_.Until([&] { return informers.synced(); }));
   const PodGrouper grouper(
-      Context{cluster_.sim, cluster_.sim, random, cluster_.server, admin, informers}, {});
+      controllers::Context{cluster_.sim, cluster_.sim, random, cluster_.server, admin, informers},
+      {});
   EXPECT_TRUE(cluster_.Until([&] {
-    return api::Label(*cluster_.Get(kPods, "default/ray-head"), keys::kPodGroup) ==
+    return api::Label(*cluster_.Get(kPods, "default/ray-head"), api::keys::kPodGroup) ==
            "raycluster.ray";
   }));
 }
@@ -175,10 +178,10 @@ TEST_F(PodGrouperTest, WhatIsInNoGroupIsToldAsItIsAndNotAsItWas) {
   const api::UserInfo admin{"system:admin", "", {"system:masters"}};
   Random random(1);
   const auto server = std::make_shared<HeldOwners>(cluster_.server);
-  Informers informers(cluster_.sim, server, admin, 1);
+  controllers::Informers informers(cluster_.sim, server, admin, 1);
   std::vector<std::string> told;
   const PodGrouper grouper(
-      Context{cluster_.sim, cluster_.sim, random, server, admin, informers},
+      controllers::Context{cluster_.sim, cluster_.sim, random, server, admin, informers},
       {.release = [&told](const json::Value& pod) {
         told.push_back(StrCat(api::Name(pod), " on ", json::GetString(pod, {"spec", "nodeName"})));
       }});
@@ -226,7 +229,7 @@ TEST_F(PodGrouperTest, RulesOfAConfigMapHoldWithoutARestart) {
   // Nobody waits for members that run already.
   MakePod("x-1", kThings, "x", "a: b");
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
-  EXPECT_EQ(api::Label(*cluster_.Get(kPods, "default/x-0"), keys::kPodGroup), "thing.x");
+  EXPECT_EQ(api::Label(*cluster_.Get(kPods, "default/x-0"), api::keys::kPodGroup), "thing.x");
 }
 
 TEST_F(PodGrouperTest, APreemptedGroupIsKnownWhileItsOperatorMakesItsPodsAnew) {
@@ -351,7 +354,7 @@ TEST_F(PodGrouperTest, TheTopmostOwnerWithARuleCounts) {
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
   EXPECT_TRUE(cluster_.Get(kPodGroups, "default/jobset.s"));
   for (const json::SharedValue& pod : cluster_.List(kPods)) {
-    EXPECT_EQ(api::Annotation(*pod, keys::kGroupOwner), api::Uid(*set)) << "of all its Jobs";
+    EXPECT_EQ(api::Annotation(*pod, api::keys::kGroupOwner), api::Uid(*set)) << "of all its Jobs";
   }
   // A Job of nobody's is not a gang.
   cluster_.Create(
@@ -424,4 +427,4 @@ TEST_F(PodGrouperTest, ServersOfAProjectAreInference) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

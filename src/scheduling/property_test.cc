@@ -5,14 +5,17 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 constexpr int kNodes = 3;
 constexpr int kGpus = 4;
 
@@ -38,7 +41,7 @@ class Chaos {
   std::vector<std::string> Running() {
     std::vector<std::string> out;
     for (const json::SharedValue& pod : cluster_.List(kPods)) {
-      if (Phase(*pod) == "Running" && !api::IsDeleting(*pod)) out.push_back(api::KeyOf(*pod));
+      if (api::Phase(*pod) == "Running" && !api::IsDeleting(*pod)) out.push_back(api::KeyOf(*pod));
     }
     return out;
   }
@@ -67,7 +70,7 @@ class Chaos {
       int code = kCodes[random_.Below(3)];
       json::SharedValue object = cluster_.Get(kPods, pod);
       // A container may have ended since the list.
-      if (object && Phase(*object) == "Running") cluster_.agents->Exit(pod, code);
+      if (object && api::Phase(*object) == "Running") cluster_.agents->Exit(pod, code);
     } else if (dice < 6 && !pod.empty()) {
       (void)cluster_.Delete(kPods, pod);
     } else if (dice == 6) {
@@ -89,8 +92,8 @@ class Chaos {
     std::map<std::string, int64_t> used;
     for (const json::SharedValue& pod : cluster_.List(kPods)) {
       std::string node(json::GetString(*pod, {"spec", "nodeName"}));
-      if (node.empty() || HasEnded(*pod)) continue;
-      sched::Resources requests = PodRequests(*json::Find(*pod, {"spec"}));
+      if (node.empty() || api::HasEnded(*pod)) continue;
+      sched::Resources requests = sched_inputs::PodRequests(*json::Find(*pod, {"spec"}));
       used[node] += requests.extended["nvidia.com/gpu"];
     }
     for (const auto& [node, gpus] : used) ASSERT_LE(gpus, kGpus) << node;
@@ -114,7 +117,7 @@ class Chaos {
     }
     if (!AllOver()) {
       for (const json::SharedValue& pod : cluster_.List(kPods)) {
-        ADD_FAILURE() << "still there: " << api::KeyOf(*pod) << " " << Phase(*pod) << " on "
+        ADD_FAILURE() << "still there: " << api::KeyOf(*pod) << " " << api::Phase(*pod) << " on "
                       << json::GetString(*pod, {"spec", "nodeName"}) << " "
                       << json::GetString(*pod, {"metadata", "deletionTimestamp"}) << " "
                       << json::Print(json::GetArray(*pod, {"status", "conditions"}));
@@ -147,4 +150,4 @@ TEST_P(ChaosTest, EveryJobEndsAndNothingLeaks) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ChaosTest, ::testing::Range<uint64_t>(1, 13));
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

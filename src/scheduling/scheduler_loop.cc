@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
-SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
+SchedulerLoop::SchedulerLoop(controllers::Context context, sched::Settings settings)
     : context_(std::move(context)),
       scheduler_(settings),
       metrics_(context_.metrics, context_.clock, model_, scheduler_, stats_),
@@ -84,4 +84,4 @@ void SchedulerLoop::RetryLater() {
   retry_timer_.Start(std::chrono::milliseconds(20LL << shift), [this] { Wake(); });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

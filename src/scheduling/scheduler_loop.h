@@ -25,11 +25,11 @@
 #include "scheduling/scheduler_metrics.h"
 #include "scheduling/scheduling_events.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class SchedulerLoop {
  public:
-  SchedulerLoop(Context context, sched::Settings settings = {});
+  SchedulerLoop(controllers::Context context, sched::Settings settings = {});
 
   // Pods that name one of these schedulers are placed here. Before Start.
   void Serve(const std::vector<std::string>& names) { feeder_.Serve(names); }
@@ -66,7 +66,7 @@ class SchedulerLoop {
   void Report(const sched::CycleResult& result);
   void RetryLater();
 
-  Context context_;
+  controllers::Context context_;
   sched::Model model_;
   sched::Scheduler scheduler_;
   SchedulerLoopStats stats_;
@@ -84,4 +84,4 @@ class SchedulerLoop {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

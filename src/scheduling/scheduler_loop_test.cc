@@ -6,19 +6,22 @@
 
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kPods;
+using manager::kSecond;
+using manager::OneNodeTest;
+using manager::TestCluster;
 using SchedulerLoopTest = OneNodeTest;
 
 TEST_F(SchedulerLoopTest, BoundPodsSayWhichGpus) {
   Pod("a", "", 2);
   ASSERT_TRUE(UntilRunning("a"));
   json::SharedValue pod = cluster_.Get(kPods, "default/a");
-  EXPECT_EQ(api::Annotation(*pod, keys::kGpuDevices), "0,1");
+  EXPECT_EQ(api::Annotation(*pod, api::keys::kGpuDevices), "0,1");
   EXPECT_TRUE(api::ConditionIsTrue(*pod, "PodScheduled"));
   EXPECT_EQ(cluster_.Events("Scheduled", "a"), 1);
 }
@@ -33,8 +36,8 @@ TEST_F(SchedulerLoopTest, BoundPodsSayHowMuchOfAGpuTheirMemoryIs) {
   Pod("b", "", 0, "swell.dev/gpu-fraction: '0.5'");
   ASSERT_TRUE(UntilRunning("a"));
   ASSERT_TRUE(UntilRunning("b"));
-  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/a"), keys::kGpuShare), "0.5");
-  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/b"), keys::kGpuShare), "");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/a"), api::keys::kGpuShare), "0.5");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/b"), api::keys::kGpuShare), "");
 }
 
 // More than reach the server in one turn, all decided in one cycle.
@@ -104,4 +107,4 @@ TEST_F(SchedulerLoopTest, NamespaceChoosesTheProject) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

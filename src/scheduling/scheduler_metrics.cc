@@ -6,7 +6,7 @@
 
 #include "sched/actions/registry.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using enum MetricType;
@@ -240,4 +240,4 @@ void SchedulerMetrics::CollectJobs(MetricPage& page) const {
   if (groups.size() > kJobsMax) page.Add(gpus, {"(other)", "(other)", "(other)"}, rest.gpus);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

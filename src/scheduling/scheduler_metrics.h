@@ -13,7 +13,7 @@
 #include "sched/model.h"
 #include "sched/scheduler.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct SchedulerLoopStats {
   int64_t binds = 0;
@@ -54,4 +54,4 @@ class SchedulerMetrics {
   std::unique_ptr<Metrics::Registration> registered_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

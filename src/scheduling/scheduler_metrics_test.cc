@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
+
+using manager::kSecond;
+using manager::TestCluster;
 
 constexpr std::string_view kProjects = R"(
 apiVersion: swell.dev/v1
@@ -128,4 +131,4 @@ TEST_F(SchedulerMetricsTest, EndsWithTheManager) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

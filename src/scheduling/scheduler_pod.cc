@@ -6,7 +6,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr std::string_view kNamespace = "runai-system";
@@ -37,7 +37,7 @@ json::Value MakePod(const std::string& log_file, const json::Value& ns) {
   spec["volumes"] = json::Array{std::move(volume)};
   json::Object metadata{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}};
   // It reads the machine's log, and has the system's priority.
-  metadata["annotations"] = json::Object{{keys::kPodSecurity, "privileged"}};
+  metadata["annotations"] = json::Object{{api::keys::kPodSecurity, "privileged"}};
   metadata["ownerReferences"] = json::Array{json::Object{{"apiVersion", "v1"},
                                                          {"kind", "Namespace"},
                                                          {"name", kNamespace},
@@ -51,7 +51,7 @@ json::Value MakePod(const std::string& log_file, const json::Value& ns) {
 
 }  // namespace
 
-SchedulerPod::SchedulerPod(Context context, std::string log_file)
+SchedulerPod::SchedulerPod(controllers::Context context, std::string log_file)
     : context_(context),
       log_file_(std::move(log_file)),
       projects_(context_.informers.Of(client::resources::kProjects)),
@@ -79,9 +79,9 @@ SchedulerPod::SchedulerPod(Context context, std::string log_file)
 }
 
 void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   if (projects_.objects().empty()) return done(Duration::zero());
-  const auto ended = Ends(done, {}, {Code::kAlreadyExists});
+  const auto ended = controllers::Ends(done, {}, {Code::kAlreadyExists});
   const json::SharedValue ns = namespaces_.Get(kNamespace);
   if (!ns) {
     json::Value object =
@@ -95,4 +95,4 @@ void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
   client_.Create(client::resources::kPods, kNamespace, MakePod(log_file_, *ns), ended);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

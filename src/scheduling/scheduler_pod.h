@@ -9,17 +9,17 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class SchedulerPod {
  public:
   // `log_file`: on the machine whose nodes run the pod.
-  SchedulerPod(Context context, std::string log_file);
+  SchedulerPod(controllers::Context context, std::string log_file);
 
  private:
   void Reconcile(client::WorkQueue::Done done);
 
-  Context context_;
+  controllers::Context context_;
   std::string log_file_;
   client::Informer& projects_;
   client::Informer& pods_;
@@ -28,4 +28,4 @@ class SchedulerPod {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

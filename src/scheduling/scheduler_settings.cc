@@ -7,7 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/config_map.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr std::string_view kNames = "schedulerNames";
@@ -61,7 +61,7 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
 }
 
 bool IsSettingsMap(const json::Value& object) {
-  return api::KindOf(object) == "ConfigMap" && api::Name(object) == keys::kSchedulerSettings;
+  return api::KindOf(object) == "ConfigMap" && api::Name(object) == api::keys::kSchedulerSettings;
 }
 
 json::Value ToConfigMap(const SchedulerSettings& settings, std::string_view ns) {
@@ -71,7 +71,7 @@ json::Value ToConfigMap(const SchedulerSettings& settings, std::string_view ns) 
   }
   data[kPastUseShare] = json::Print(json::Value(settings.cycle.past_share));
   data[kNames] = Join({settings.names.begin(), settings.names.end()}, ",");
-  json::Object metadata{{"name", keys::kSchedulerSettings}, {"namespace", ns}};
+  json::Object metadata{{"name", api::keys::kSchedulerSettings}, {"namespace", ns}};
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "ConfigMap"},
                       {"metadata", std::move(metadata)},
@@ -93,7 +93,7 @@ void ReadConfigMap(const json::Value& object,
   for (std::string_view name : Split(names, ',')) settings.names.emplace(name);
 }
 
-SettingsTeller::SettingsTeller(Context context,
+SettingsTeller::SettingsTeller(controllers::Context context,
                                const SchedulerSettings& settings,
                                std::string_view ns)
     : context_(std::move(context)),
@@ -105,12 +105,13 @@ SettingsTeller::SettingsTeller(Context context,
              [this](const std::string&, client::WorkQueue::Done done) { Write(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "scheduler-settings") {}
 
-void SettingsTeller::Start() { queue_.Add(std::string(keys::kSchedulerSettings)); }
+void SettingsTeller::Start() { queue_.Add(std::string(api::keys::kSchedulerSettings)); }
 
 void SettingsTeller::Write(client::WorkQueue::Done done) {
-  PutConfigMap(client_, map_, [done = std::move(done)](const Result<json::SharedValue>& written) {
-    done(written.ok() ? Result<Duration>(Duration::zero()) : written.status());
-  });
+  controllers::PutConfigMap(
+      client_, map_, [done = std::move(done)](const Result<json::SharedValue>& written) {
+        done(written.ok() ? Result<Duration>(Duration::zero()) : written.status());
+      });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -1,5 +1,5 @@
 // SchedulerSettings: what a scheduler runs with. It is published in a ConfigMap
-// (keys::kSchedulerSettings, one entry per setting), so that `swell why` and `swell simulate`
+// (api::keys::kSchedulerSettings, one entry per setting), so that `swell why` and `swell simulate`
 // decide as the scheduler does.
 // - Threads: values and pure functions; SettingsTeller: core executor only.
 #pragma once
@@ -13,7 +13,7 @@
 #include "kube/controllers/context.h"
 #include "sched/cycle/cycle.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct SchedulerSettings {
   sched::Settings cycle;
@@ -33,16 +33,18 @@ void ReadConfigMap(const json::Value& object,
 // Writes the ConfigMap, and its namespace, when it is started.
 class SettingsTeller {
  public:
-  SettingsTeller(Context context, const SchedulerSettings& settings, std::string_view ns);
+  SettingsTeller(controllers::Context context,
+                 const SchedulerSettings& settings,
+                 std::string_view ns);
   void Start();
 
  private:
   void Write(client::WorkQueue::Done done);
 
-  Context context_;
+  controllers::Context context_;
   json::Value map_;
   client::WorkQueue queue_;
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -9,15 +9,16 @@
 #include "jobs/pass/job_members.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 #include "scheduling/simulate.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kConfigMaps;
 using client::resources::kPodGroups;
 using client::resources::kPods;
+using manager::TestCluster;
 
 SchedulerSettings Unusual() {
   SchedulerSettings settings;
@@ -76,7 +77,7 @@ TEST(SchedulerSettings, AreWhatAStateIsJudgedBy) {
 
 TEST(SchedulerSettings, AreInTheClusterOnceItsSchedulerRuns) {
   TestCluster cluster;
-  ManagerOptions options;
+  manager::ManagerOptions options;
   options.own_namespace = "swell-system";
   const auto said = [&] {
     const json::SharedValue map = cluster.Get(kConfigMaps, "swell-system/swell-scheduler");
@@ -111,7 +112,7 @@ spec:
   ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("") == 3; }));
   const auto job = json::ParseYaml(yaml);
   ASSERT_TRUE(job.ok());
-  const auto gang = MakeGang(*MakeTrainingJobKind({}), (*job)[0]);
+  const auto gang = jobs::MakeGang(*jobs::MakeTrainingJobKind({}), (*job)[0]);
   ASSERT_TRUE(gang.ok()) << gang.status().ToString();
   ASSERT_EQ(gang->size(), 4u);
   const json::SharedValue group = cluster.Get(kPodGroups, "default/job");
@@ -130,4 +131,4 @@ spec:
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -14,7 +14,7 @@
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/evictions.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr size_t kGaveUpMax = 256;  // groups of which it is kept
@@ -27,7 +27,7 @@ std::string_view EvictionReason(std::string_view rule, bool shrinks) {
 
 }  // namespace
 
-SchedulingEvents::SchedulingEvents(Context context,
+SchedulingEvents::SchedulingEvents(controllers::Context context,
                                    const sched::Model& model,
                                    SchedulerMetrics& metrics)
     : clock_(context.clock),
@@ -35,7 +35,7 @@ SchedulingEvents::SchedulingEvents(Context context,
       metrics_(metrics),
       pods_(context.informers.Of(client::resources::kPods)),
       groups_(context.informers.Of(client::resources::kPodGroups)),
-      events_(MakeRecorder(context, "swell-scheduler")) {}
+      events_(controllers::MakeRecorder(context, "swell-scheduler")) {}
 
 void SchedulingEvents::OnBound(const sched::Decision& decision, const json::Value& pod) {
   events_.Record(pod, "Normal", "Scheduled",
@@ -61,10 +61,11 @@ bool SchedulingEvents::KeepsMinimum(const std::string& group,
   if (!object) return false;
   std::map<std::string, int64_t, std::less<>> staying;
   for (const json::SharedValue& pod : pods_.ByIndex("group", group)) {
-    if (!api::IsBound(*pod) || HasEnded(*pod) || api::IsDeleting(*pod) || WasPreempted(*pod))
+    if (!api::IsBound(*pod) || api::HasEnded(*pod) || api::IsDeleting(*pod) ||
+        controllers::WasPreempted(*pod))
       continue;
     if (!evicted.contains(api::KeyOf(*pod))) {
-      ++staying[std::string(api::Label(*pod, keys::kPodSet))];
+      ++staying[std::string(api::Label(*pod, api::keys::kPodSet))];
     }
   }
   int64_t all = 0;
@@ -82,7 +83,7 @@ bool SchedulingEvents::HasPlaces(const std::string& group) const {
   if (group.empty()) return false;
   const std::vector<json::SharedValue> pods = pods_.ByIndex("group", group);
   return std::any_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
-    return api::IsBound(*pod) && !HasEnded(*pod) && !api::IsDeleting(*pod);
+    return api::IsBound(*pod) && !api::HasEnded(*pod) && !api::IsDeleting(*pod);
   });
 }
 
@@ -129,9 +130,9 @@ int64_t SchedulingEvents::MembersOf(const json::Value& group,
                                     const sched::GoodputInfo& goodput) const {
   int64_t members = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("group", api::KeyOf(group))) {
-    const bool stays =
-        api::IsBound(*pod) && !HasEnded(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
-    members += stays && api::Label(*pod, keys::kPodSet) == goodput.pod_set;
+    const bool stays = api::IsBound(*pod) && !api::HasEnded(*pod) && !api::IsDeleting(*pod) &&
+                       !controllers::WasPreempted(*pod);
+    members += stays && api::Label(*pod, api::keys::kPodSet) == goodput.pod_set;
   }
   return members;
 }
@@ -139,14 +140,14 @@ int64_t SchedulingEvents::MembersOf(const json::Value& group,
 std::string SchedulingEvents::TradeText(const json::Value& group,
                                         int64_t count,
                                         const std::string& winner) {
-  const sched::GoodputInfo goodput = ToGoodput(group);
+  const sched::GoodputInfo goodput = sched_inputs::ToGoodput(group);
   const json::SharedValue other = winner.empty() ? nullptr : groups_.Get(winner);
   const goodput::Curve curve(goodput.curve);
   if (curve.empty() || !other) return "";
   const int64_t before = MembersOf(group, goodput);
   const std::string lost = ChangeText(curve, before, before - count);
   std::string text = StrCat("; ", lost, " goodput expected");
-  const sched::GoodputInfo gains = ToGoodput(*other);
+  const sched::GoodputInfo gains = sched_inputs::ToGoodput(*other);
   const goodput::Curve theirs(gains.curve);
   if (theirs.empty()) return text;
   const int64_t has = MembersOf(*other, gains);
@@ -158,7 +159,7 @@ std::string SchedulingEvents::TradeText(const json::Value& group,
 }
 
 std::string SchedulingEvents::GainText(const json::Value& group, int64_t grown) {
-  const sched::GoodputInfo goodput = ToGoodput(group);
+  const sched::GoodputInfo goodput = sched_inputs::ToGoodput(group);
   const goodput::Curve curve(goodput.curve);
   const auto gave_up = gave_up_.extract(api::KeyOf(group));
   if (curve.empty()) return "";
@@ -191,9 +192,9 @@ void SchedulingEvents::ReportSize(const std::string& key,
   if (!group || !HasPlaces(key)) return;
   int64_t before = 0, total = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
-    if (HasEnded(*pod)) continue;
+    if (api::HasEnded(*pod)) continue;
     ++total;
-    before += api::IsBound(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
+    before += api::IsBound(*pod) && !api::IsDeleting(*pod) && !controllers::WasPreempted(*pod);
   }
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
     const std::string trade = TradeText(*group, resize.evicted, resize.by_group);
@@ -208,4 +209,4 @@ void SchedulingEvents::ReportSize(const std::string& key,
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

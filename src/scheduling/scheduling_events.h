@@ -16,7 +16,7 @@
 #include "sched/scheduler.h"
 #include "scheduling/scheduler_metrics.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 // Called when work starts and when it is preempted. Either may be empty.
 struct SchedulerObserver {
@@ -30,7 +30,9 @@ class SchedulingEvents {
   // The pods of a cycle's decisions, by index. Null: not a bind, or the pod is gone.
   using PodsOfBinds = std::vector<json::SharedValue>;
 
-  SchedulingEvents(Context context, const sched::Model& model, SchedulerMetrics& metrics);
+  SchedulingEvents(controllers::Context context,
+                   const sched::Model& model,
+                   SchedulerMetrics& metrics);
 
   void Observe(SchedulerObserver observer) { observer_ = std::move(observer); }
   client::EventRecorder& recorder() { return events_; }
@@ -74,4 +76,4 @@ class SchedulingEvents {
   std::map<std::string, std::string> gave_up_;  // by the group that gains: "job-b -4 %"; bounded
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -8,7 +8,7 @@
 #include "sched/cycle/disruptions.h"
 #include "sched/scheduler.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using sched::Model;
@@ -194,4 +194,4 @@ json::Value Simulate(StateInputs inputs, const SimulateOptions& options) {
   return Simulation(std::move(inputs), options).Run();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

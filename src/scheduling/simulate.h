@@ -10,7 +10,7 @@
 #include "sched/cycle/cycle.h"
 #include "scheduling/state_file.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct SimulateOptions {
   WallTime now;  // stands still through all cycles
@@ -23,4 +23,4 @@ struct SimulateOptions {
 // {"now": …, "cycles": [{"decisions", "pods", "nodes", "queues", "settled"}]}
 json::Value Simulate(StateInputs inputs, const SimulateOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

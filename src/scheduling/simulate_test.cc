@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr const char* kNode = R"(
@@ -407,4 +407,4 @@ TEST(Settings, AreReadAndRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -21,7 +21,7 @@
 #include "sched_inputs/device_catalog.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 // The items of one kind by "apiGroup/Kind".
@@ -103,11 +103,12 @@ class Reader {
     for (const json::Value* node : by_kind_["Node"]) {
       CheckQuantities(NameOf(*node), "status.allocatable",
                       json::GetObject(*node, {"status", "allocatable"}));
-      out.nodes.push_back(ToNodeInfo(*node));
+      out.nodes.push_back(sched_inputs::ToNodeInfo(*node));
     }
-    for (const json::Value* it : by_kind_["NodePool"]) out.pools.push_back(ToPoolInfo(*it));
+    for (const json::Value* it : by_kind_["NodePool"])
+      out.pools.push_back(sched_inputs::ToPoolInfo(*it));
     for (const json::Value* it : by_kind_["Topology"]) {
-      out.topologies.push_back(ToTopologyInfo(*it));
+      out.topologies.push_back(sched_inputs::ToTopologyInfo(*it));
     }
     ReadProjects(out);
     ReadGroups(out);
@@ -152,7 +153,7 @@ class Reader {
     }
     // The scheduler copes with a project whose limit is below its quota; the project reports it.
     if (kind.plural == "projects") return;
-    static const JobRules rules;
+    static const jobs::JobRules rules;
     for (const api::FieldError& error : rules.CheckWrite(kind, item, nullptr)) {
       Problem(name, StrCat(error.field, ":"), error.message);
     }
@@ -226,8 +227,9 @@ class Reader {
       for (const json::Value& pool : json::GetArray(*it, {"spec", "nodePools"})) {
         CheckShares(*it, pool, StrCat("spec.nodePools[", number++, "]"));
       }
-      out.queues.push_back(ToQueueInfo(*it));
-      for (sched::PastUse& use : ToPastUse(*it)) out.past_uses.push_back(std::move(use));
+      out.queues.push_back(sched_inputs::ToQueueInfo(*it));
+      for (sched::PastUse& use : sched_inputs::ToPastUse(*it))
+        out.past_uses.push_back(std::move(use));
     }
     project_of_ = api::ProjectsByNamespace(projects);
   }
@@ -255,7 +257,8 @@ class Reader {
         Problem(NameOf(*it), "spec.priorityClassName",
                 StrCat("names no priority class: ", Quote(class_name)));
       }
-      out.groups.push_back(ToGroupInfo(*it, priority_classes_, ProjectOf(api::Namespace(*it))));
+      out.groups.push_back(
+          sched_inputs::ToGroupInfo(*it, priority_classes_, ProjectOf(api::Namespace(*it))));
     }
   }
 
@@ -282,7 +285,7 @@ class Reader {
     for (const sched::GroupInfo& group : out.groups) groups[group.key] = &group;
     std::map<std::string_view, const sched::NodeInfo*> nodes;
     for (const sched::NodeInfo& node : out.nodes) nodes[node.name] = &node;
-    StorageView storage;
+    sched_inputs::StorageView storage;
     storage.claims = Index(by_kind_["PersistentVolumeClaim"]);
     storage.volumes = Index(by_kind_["PersistentVolume"]);
     storage.classes = Index(by_kind_["StorageClass"]);
@@ -302,7 +305,7 @@ class Reader {
               json::GetObject(container, {"resources", list}));
         }
       }
-      sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
+      sched::PodInfo pod = sched_inputs::ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
       pod.ours = out.settings.names.contains(api::SchedulerName(*it));
       TakePriority(*it, pod);
       const auto group = groups.find(pod.group);
@@ -317,7 +320,7 @@ class Reader {
         if (node != nodes.end() && !claims) CheckDevices(*it, pod, *node->second);
       }
       if (api::HasDeviceClaims(*it)) devices_.AddToPod(*it, claims_, pod);
-      AddVolumeTerms(*it, storage, pod);
+      sched_inputs::AddVolumeTerms(*it, storage, pod);
       out.pods.push_back(std::move(pod));
     }
     for (const json::Value* it : by_kind_["PodDisruptionBudget"]) ReadBudget(*it, out);
@@ -372,7 +375,7 @@ class Reader {
     const json::Value* it = priority_classes_(api::PriorityClassName(object));
     if (it == nullptr) return;
     if (json::Find(object, {"spec", "priority"}) == nullptr) {
-      SetPriority(pod, static_cast<int32_t>(json::GetInt(*it, {"value"})));
+      sched_inputs::SetPriority(pod, static_cast<int32_t>(json::GetInt(*it, {"value"})));
     }
     if (json::Find(object, {"spec", "preemptionPolicy"}) == nullptr) {
       pod.may_preempt = json::GetString(*it, {"preemptionPolicy"}) != "Never";
@@ -385,7 +388,7 @@ class Reader {
     if (!selector.ok()) {
       return Problem(NameOf(budget), "spec.selector", selector.status().message());
     }
-    std::optional<sched::BudgetInfo> info = ToBudgetInfo(budget);
+    std::optional<sched::BudgetInfo> info = sched_inputs::ToBudgetInfo(budget);
     if (!info) return;
     if (json::Find(budget, {"status", "disruptionsAllowed"}) == nullptr) {
       int64_t expected = 0;
@@ -395,13 +398,13 @@ class Reader {
         ++expected;
         healthy += pod.phase == sched::PodPhase::kRunning;
       }
-      info->allowed =
-          static_cast<int32_t>(std::max<int64_t>(0, healthy - DesiredHealthy(budget, expected)));
+      info->allowed = static_cast<int32_t>(
+          std::max<int64_t>(0, healthy - controllers::DesiredHealthy(budget, expected)));
     }
     out.budgets.push_back(*std::move(info));
   }
 
-  static FindObject Index(const std::vector<const json::Value*>& objects) {
+  static sched_inputs::FindObject Index(const std::vector<const json::Value*>& objects) {
     std::map<std::string, const json::Value*, std::less<>> by_key;
     for (const json::Value* it : objects) by_key[api::KeyOf(*it)] = it;
     return [by_key = std::move(by_key)](std::string_view key) -> const json::Value* {
@@ -421,9 +424,9 @@ class Reader {
   ByKind by_kind_;
   std::set<std::string> seen_;
   std::map<std::string, std::string, std::less<>> project_of_;
-  FindObject priority_classes_;
-  DeviceCatalog devices_;
-  DeviceCatalog::View claims_;
+  sched_inputs::FindObject priority_classes_;
+  sched_inputs::DeviceCatalog devices_;
+  sched_inputs::DeviceCatalog::View claims_;
   std::map<std::string, std::vector<json::SharedValue>> users_;  // pods that name a claim
 };
 
@@ -472,4 +475,4 @@ void FillModel(const StateInputs& inputs, sched::Model& model) {
   for (const auto& it : inputs.pods) model.UpsertPod(it);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -14,7 +14,7 @@
 #include "sched/past_use.h"
 #include "scheduling/scheduler_settings.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 struct StateInputs {
   std::vector<sched::NodeInfo> nodes;
@@ -34,4 +34,4 @@ StateInputs ReadStateItems(const std::vector<const json::Value*>& items,
                            std::vector<std::string>& problems);
 void FillModel(const StateInputs& inputs, sched::Model& model);
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

@@ -7,20 +7,20 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/volume_match.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 constexpr Duration kLimit = std::chrono::minutes(10);
 
 }  // namespace
 
-VolumeWaits::VolumeWaits(Context context)
+VolumeWaits::VolumeWaits(controllers::Context context)
     : context_(std::move(context)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       classes_(context_.informers.Of(client::resources::kStorageClasses)),
       client_(context_.executor, context_.server, context_.user, "swell-scheduler") {
   auto look = scope_.Wrap([this](const json::SharedValue& claim) { OnClaim(api::KeyOf(*claim)); });
-  Follow(claims_, look, look);
+  controllers::Follow(claims_, look, look);
 }
 
 VolumeWaits::~VolumeWaits() {
@@ -33,9 +33,11 @@ bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done do
   for (const std::string_view name : api::ClaimNames(pod)) {
     const std::string key = StrCat(api::Namespace(pod), "/", name);
     const json::SharedValue claim = claims_.Get(key);
-    if (!claim || !AwaitsNode(*claim, classes_.Get(ClassOf(*claim)).get())) continue;
+    if (!claim ||
+        !controllers::AwaitsNode(*claim, classes_.Get(controllers::ClassOf(*claim)).get()))
+      continue;
     wait.claims.push_back({key});
-    if (SelectedNode(*claim).empty()) unnamed.push_back(claim);
+    if (controllers::SelectedNode(*claim).empty()) unnamed.push_back(claim);
   }
   if (wait.claims.empty()) return false;
   const std::string key = api::KeyOf(pod);
@@ -52,9 +54,10 @@ bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done do
 // Only if the claim is as it was seen: another pod's node may have come first.
 void VolumeWaits::Name(const std::string& pod, const json::Value& claim, const std::string& node) {
   const json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", api::Uid(claim)},
-                                {"resourceVersion", api::ResourceVersionText(claim)},
-                                {"annotations", json::Object{{kSelectedNode, node}}}}}};
+      {"metadata",
+       json::Object{{"uid", api::Uid(claim)},
+                    {"resourceVersion", api::ResourceVersionText(claim)},
+                    {"annotations", json::Object{{controllers::kSelectedNode, node}}}}}};
   client_.Patch(client::resources::kPersistentVolumeClaims, api::Namespace(claim), api::Name(claim),
                 client::PatchType::kMerge, patch,
                 [this, pod, node](const Result<json::SharedValue>& named) {
@@ -70,7 +73,7 @@ Status VolumeWaits::ReadClaim(const Wait& wait, Claim& claim) const {
   const std::string name = StrCat("persistentvolumeclaim ", Quote(claim.key));
   if (!object || api::IsDeleting(*object)) return Status(Code::kNotFound, StrCat(name, " is gone"));
   if (api::StatusPhase(*object) == "Bound") return Status::Ok();
-  const std::string_view selected = SelectedNode(*object);
+  const std::string_view selected = controllers::SelectedNode(*object);
   if (selected == wait.node) {
     claim.named = true;
   } else if (!selected.empty()) {
@@ -110,4 +113,4 @@ void VolumeWaits::End(const std::string& pod, const Status& status) {
   wait.mapped().done(status);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

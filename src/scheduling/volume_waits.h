@@ -19,14 +19,14 @@
 #include "base/callback_scope.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 
 class VolumeWaits {
  public:
   // Runs once, never from inside Begin: OK, the pod may be bound.
   using Done = std::function<void(const Status&)>;
 
-  explicit VolumeWaits(Context context);
+  explicit VolumeWaits(controllers::Context context);
   ~VolumeWaits();
 
   // False: none of the pod's volumes has to be waited for, and `done` is forgotten.
@@ -53,7 +53,7 @@ class VolumeWaits {
   Status ReadClaim(const Wait& wait, Claim& claim) const;
   void End(const std::string& pod, const Status& status);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& claims_;
   client::Informer& classes_;
   std::map<std::string, Wait, std::less<>> waits_;  // by pod
@@ -61,4 +61,4 @@ class VolumeWaits {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

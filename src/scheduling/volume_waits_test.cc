@@ -6,14 +6,15 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/volume_match.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::scheduling {
 namespace {
 
 using client::resources::kNodes;
 using client::resources::kPersistentVolumeClaims;
 using client::resources::kPods;
+using manager::TestCluster;
 
 class VolumeWaitsTest : public ::testing::Test {
  protected:
@@ -49,12 +50,14 @@ class VolumeWaitsTest : public ::testing::Test {
     return object ? std::string(json::GetString(*object, {"spec", "nodeName"})) : "no pod";
   }
   std::string Selected(const std::string& claim) {
-    return std::string(SelectedNode(*cluster_.Get(kPersistentVolumeClaims, "default/" + claim)));
+    return std::string(
+        controllers::SelectedNode(*cluster_.Get(kPersistentVolumeClaims, "default/" + claim)));
   }
   void Select(const std::string& claim, const std::string& node) {
     EXPECT_TRUE(cluster_
                     .Patch(kPersistentVolumeClaims, "default/" + claim,
-                           StrCat("metadata: {annotations: {", kSelectedNode, ": ", node, "}}"))
+                           StrCat("metadata: {annotations: {", controllers::kSelectedNode, ": ",
+                                  node, "}}"))
                     .ok());
   }
   // What the provisioner does in the end: a volume for the claim.
@@ -152,4 +155,4 @@ TEST_F(VolumeWaitsTest, AfterTenMinutesThePodIsPlacedAnew) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::scheduling

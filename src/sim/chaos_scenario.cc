@@ -116,7 +116,7 @@ void ChaosScenario::CheckNothingRuns() {
   auto still = [this] {
     std::vector<std::string> pods;
     for (const json::SharedValue& pod : cluster_.List("pods")) {
-      if (!controllers::HasEnded(*pod)) pods.push_back(api::KeyOf(*pod));
+      if (!api::HasEnded(*pod)) pods.push_back(api::KeyOf(*pod));
     }
     for (size_t node = 0; node < cluster_.node_count(); ++node) {
       for (const node::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
@@ -159,13 +159,12 @@ int ChaosScenario::CountMembers(const std::string& job,
 }
 
 int ChaosScenario::Running(const std::string& job) const {
-  return CountMembers(job,
-                      [](const json::Value& pod) { return controllers::Phase(pod) == "Running"; });
+  return CountMembers(job, [](const json::Value& pod) { return api::Phase(pod) == "Running"; });
 }
 
 int ChaosScenario::Bound(const std::string& job) const {
   return CountMembers(
-      job, [](const json::Value& pod) { return api::IsBound(pod) && !controllers::HasEnded(pod); });
+      job, [](const json::Value& pod) { return api::IsBound(pod) && !api::HasEnded(pod); });
 }
 
 // What is decided meanwhile is asked for and lost, or made and not answered.
@@ -659,7 +658,7 @@ void ChaosScenario::CheckRequest(const std::string& process, const api::RestRequ
 void ChaosScenario::Check() {
   std::vector<std::string> leaders;
   for (size_t i = 0; i < 2; ++i) {
-    const controllers::Replica* replica = cluster_.replica(i);
+    const manager::Replica* replica = cluster_.replica(i);
     if (replica != nullptr && replica->leading()) leaders.push_back(SimCluster::ReplicaName(i));
   }
   if (leaders.size() > 1) cluster_.history().Violation("two replicas lead");

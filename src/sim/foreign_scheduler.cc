@@ -75,7 +75,7 @@ void ForeignScheduler::OnPods(const client::ObjectList& pods) {
     const std::string node(api::NodeName(*pod));
     const std::string name(api::Name(*pod));
     if (!node.empty()) {
-      if (!controllers::HasEnded(*pod)) room[node] -= GpusOf(*pod);
+      if (!api::HasEnded(*pod)) room[node] -= GpusOf(*pod);
     } else if (api::SchedulerName(*pod) == kName && !api::IsDeleting(*pod) &&
                !under_way_.contains(name)) {
       waiting.emplace_back(name, GpusOf(*pod));

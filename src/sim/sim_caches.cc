@@ -22,7 +22,7 @@ void SimCaches::Check() {
 }
 
 void SimCaches::Compare(size_t replica, std::set<std::string>& differences) const {
-  const controllers::Replica* process = cluster_.replica(replica);
+  const manager::Replica* process = cluster_.replica(replica);
   if (process == nullptr || process->informers() == nullptr) return;
   for (const client::Resource& resource : process->informers()->resources()) {
     const client::Informer& informer = *process->informers()->Find(resource);

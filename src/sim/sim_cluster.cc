@@ -56,7 +56,7 @@ struct SimCluster::Everything {
   Random random;
   std::shared_ptr<apiserver::ApiServer> server;
   controllers::Informers informers;
-  controllers::Manager manager;
+  manager::Manager manager;
   node::NodeFleet fleet;
   client::Client client;
 };
@@ -200,9 +200,9 @@ void SimCluster::StartReplica(size_t index) {
   SWELL_CHECK(replicas_[index] == nullptr);
   const std::string name = ReplicaName(index);
   replica_randoms_[index] = std::make_unique<Random>(random_.Next());
-  replicas_[index] = std::make_unique<controllers::Replica>(
+  replicas_[index] = std::make_unique<manager::Replica>(
       executor_, clock(name), *replica_randoms_[index], network_.Link(name), kSystem,
-      controllers::ReplicaOptions{
+      manager::ReplicaOptions{
           .election = client::LeaderOptions{.identity = StrCat(name, "-", ++incarnations_)},
           // Gangs are small here, and both ways of marking are to be seen.
           .manager = {.scheme = scheme_.get(),

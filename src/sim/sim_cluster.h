@@ -28,8 +28,8 @@
 #include "kube/node/node_agent.h"
 #include "kube/node/runtime/simulated_runtime.h"
 #include "kube/store/memory_backend.h"
-#include "operator/manager.h"
-#include "operator/replica.h"
+#include "manager/manager.h"
+#include "manager/replica.h"
 #include "sim/sim_history.h"
 #include "sim/sim_network.h"
 
@@ -81,7 +81,7 @@ class SimCluster {
   std::function<void()> on_server_start;
   void KillReplica(size_t index);
   void StartReplica(size_t index);
-  const controllers::Replica* replica(size_t index) const { return replicas_[index].get(); }
+  const manager::Replica* replica(size_t index) const { return replicas_[index].get(); }
   // Kills the agent; its pods continue. `with_pods`: kills the machine with its pods.
   void KillAgent(size_t index, bool with_pods);
   void StartAgent(size_t index);
@@ -150,7 +150,7 @@ class SimCluster {
   std::unique_ptr<Server> server_;
   std::unique_ptr<Everything> everything_;  // of a single process, but the server
   std::vector<std::unique_ptr<Random>> replica_randoms_;
-  std::vector<std::unique_ptr<controllers::Replica>> replicas_;
+  std::vector<std::unique_ptr<manager::Replica>> replicas_;
   std::vector<std::unique_ptr<node::NodeAgent>> agents_;
   int incarnations_ = 0;
   std::unique_ptr<client::Client> user_;  // over the network

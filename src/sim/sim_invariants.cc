@@ -81,7 +81,7 @@ void Invariants::OnPod(const store::Change& change) {
             .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
             .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
             .gpus = GpusOf(*object),
-            .ended = controllers::HasEnded(*object),
+            .ended = api::HasEnded(*object),
             .deleting = api::IsDeleting(*object),
             .foreign = api::SchedulerName(*object) == ForeignScheduler::kName};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {

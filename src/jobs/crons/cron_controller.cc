@@ -10,7 +10,7 @@
 #include "kube/controllers/workloads/active_jobs.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kComponent = "cron-controller";
@@ -81,23 +81,23 @@ bool IsFinal(const Status& status) {
 
 struct CronController::Pass {
   json::SharedValue cron;
-  std::shared_ptr<WriteBatch> writes;
+  std::shared_ptr<controllers::WriteBatch> writes;
   WallTime now;
   json::Value status;
   std::vector<Run> active, over;  // oldest first
 };
 
-CronController::CronController(Context context)
+CronController::CronController(controllers::Context context)
     : context_(context),
       crons_(context_.informers.Of(client::resources::kCrons)),
-      events_(MakeRecorder(context_, std::string(kComponent))),
+      events_(controllers::MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              context_.metrics,
              "crons",
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
-  Follow(crons_, Queued(queue_), [this](const json::SharedValue& it) {
+  controllers::Follow(crons_, controllers::Queued(queue_), [this](const json::SharedValue& it) {
     expected_.Forget(api::KeyOf(*it));
     unconfirmed_.erase(std::string(api::Uid(*it)));
     reported_.erase(std::string(api::Uid(*it)));
@@ -107,8 +107,8 @@ CronController::CronController(Context context)
     client::Informer* jobs = context_.informers.Find({kind.group, kind.version, kind.plural, true});
     if (jobs == nullptr) continue;
     jobs_.push_back(jobs);
-    const ObjectHandler queue = OwnerQueued(queue_, "Cron");
-    Follow(
+    const controllers::ObjectHandler queue = controllers::OwnerQueued(queue_, "Cron");
+    controllers::Follow(
         *jobs,
         [this, queue](const json::SharedValue& it) {
           expected_.Seen(api::KeyOf(*it));
@@ -124,7 +124,7 @@ CronController::CronController(Context context)
 }
 
 void CronController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue cron = crons_.Get(key);
   if (!cron || api::IsDeleting(*cron)) return done(Duration::zero());
   const Duration wait = expected_.Remaining(key, context_.clock.Steady());
@@ -132,7 +132,7 @@ void CronController::Reconcile(const std::string& key, Done done) {
   auto pass = std::make_shared<Pass>();
   pass->cron = cron;
   pass->now = context_.clock.Now();
-  pass->writes = MakeBatch(std::move(done));
+  pass->writes = controllers::MakeBatch(std::move(done));
   pass->status = json::GetObject(*cron, {"status"});
   Observe(*pass);
   UpdateHistory(*pass);
@@ -386,11 +386,11 @@ void CronController::WriteStatus(Pass& pass) {
     active.push_back(api::ObjectReferenceTo(*pass.active[i].job));
   }
   const json::Value known = json::GetObject(*pass.cron, {"status"});
-  SetActive(known, std::move(active), pass.status);
+  controllers::SetActive(known, std::move(active), pass.status);
   if (json::Equal(known, pass.status)) return;
   client_.Patch(client::resources::kCrons, api::Namespace(*pass.cron), api::Name(*pass.cron),
                 client::PatchType::kMerge, json::Object{{"status", std::move(pass.status)}},
                 pass.writes->Track(), "status");
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

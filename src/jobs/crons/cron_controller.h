@@ -20,12 +20,12 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/workload.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class CronController {
  public:
   // After the controllers of the kinds of jobs: it shares their informers.
-  explicit CronController(Context context);
+  explicit CronController(controllers::Context context);
 
   // Finished runs that are kept where the Cron does not say.
   static constexpr int64_t kHistoryLimit = 10;
@@ -74,10 +74,10 @@ class CronController {
   client::Informer* InformerOf(const NewRun& run) const;
   json::SharedValue Find(const NewRun& run) const;
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& crons_;
   std::vector<client::Informer*> jobs_;  // of each kind
-  Expectations expected_;                // what the caches do not show yet
+  controllers::Expectations expected_;   // what the caches do not show yet
   // Both by the Cron's uid.
   std::map<std::string, Unconfirmed> unconfirmed_;
   std::map<std::string, Reported> reported_;
@@ -86,4 +86,4 @@ class CronController {
   client::Client client_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

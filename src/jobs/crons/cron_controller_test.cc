@@ -5,13 +5,16 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 constexpr Duration kMinute = std::chrono::seconds(60);
 
@@ -85,7 +88,7 @@ TEST_F(CronTest, ARunIsAJobOfItsTime) {
   EXPECT_EQ(api::Name(*job), StrCat("tick-", time->unix_ns / 1'000'000'000));
   EXPECT_EQ(api::Label(*job, "team"), "red");
   EXPECT_EQ(api::Label(*job, "kubedl.io/cron-name"), "tick");
-  EXPECT_EQ(api::Annotation(*job, keys::kUser), "alice");
+  EXPECT_EQ(api::Annotation(*job, api::keys::kUser), "alice");
   const auto owner = api::ControllerOf(*job);
   ASSERT_TRUE(owner);
   EXPECT_EQ(StrCat(owner->api_version, " ", owner->kind, " ", owner->name),
@@ -481,4 +484,4 @@ TEST_F(CronTest, WhereKubedlRunsItOrItsKindNothingIsMade) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

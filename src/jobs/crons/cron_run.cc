@@ -9,7 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/wrong_field.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kTemplate = "spec.template";
@@ -39,8 +39,9 @@ std::string KnownKinds() {
 Status CheckSame(const json::Value& workload, std::string_view field, std::string_view wanted) {
   const std::string_view said = json::GetString(workload, {field}, wanted);
   if (said == wanted) return Status::Ok();
-  return WrongText(StrCat(kTemplate, ".workload.", field), said,
-                   StrCat("must be ", wanted, ", as ", kTemplate, ".", field, " says"));
+  return controllers::WrongText(
+      StrCat(kTemplate, ".workload.", field), said,
+      StrCat("must be ", wanted, ", as ", kTemplate, ".", field, " says"));
 }
 
 }  // namespace
@@ -50,12 +51,13 @@ Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at) {
   const std::string_view kind = json::GetString(cron, {"spec", "template", "kind"});
   const auto resource = ResourceOf(api_version, kind);
   if (!resource) {
-    return WrongText(StrCat(kTemplate, ".kind"), StrCat(kind, " (", api_version, ")"),
-                     StrCat("must be a kind of job: ", KnownKinds()));
+    return controllers::WrongText(StrCat(kTemplate, ".kind"), StrCat(kind, " (", api_version, ")"),
+                                  StrCat("must be a kind of job: ", KnownKinds()));
   }
   const json::Value* workload = json::Find(cron, {"spec", "template", "workload"});
   if (workload == nullptr || !workload->is_object()) {
-    return WrongField(StrCat(kTemplate, ".workload"), "Required value: the job of each run");
+    return controllers::WrongField(StrCat(kTemplate, ".workload"),
+                                   "Required value: the job of each run");
   }
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "apiVersion", api_version));
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "kind", kind));
@@ -78,4 +80,4 @@ Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at) {
   return run;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "kube/client/client.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // KubeDL's label of a job that a Cron has made: the Cron's name.
 inline constexpr std::string_view kCronNameLabel = "kubedl.io/cron-name";
@@ -25,4 +25,4 @@ struct NewRun {
 // kInvalid with the field of the Cron that is wrong.
 Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -8,7 +8,7 @@
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kNodeShutdown = "NodeShutdown";  // the reason of such pods
@@ -122,4 +122,4 @@ void JobAttempts::Note(const std::string& job_uid,
   if (!attempts.empty()) json::Set(status, {"attempts"}, std::move(attempts));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobAttempts {
  public:
@@ -34,4 +34,4 @@ class JobAttempts {
   std::map<std::string, std::deque<json::SharedValue>> gone_;  // by the job's uid
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,7 +7,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 void DecidePreempted(JobPass& pass, const std::string& message, bool again) {
@@ -31,8 +31,9 @@ void DecidePreempted(JobPass& pass, const std::string& message, bool again) {
 }  // namespace
 
 void JobDisruptions::OnPodGone(const std::string& job_uid, const json::Value& pod) {
-  if (!WasPreempted(pod)) return;
-  vanished_[job_uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)), PodAge::Of(pod)};
+  if (!controllers::WasPreempted(pod)) return;
+  vanished_[job_uid] = {StrCat(api::Name(pod), ": ", controllers::PreemptionMessage(pod)),
+                        PodAge::Of(pod)};
 }
 
 std::string JobDisruptions::MessageOf(const std::string& job_uid) const {
@@ -61,18 +62,19 @@ bool JobDisruptions::Decide(JobPass& pass) const {
   bool lost_node = false;
   for (const auto& [name, pod] : pass.pods) {
     newest = std::max(newest, api::CreationTime(*pod));
-    if (WasPreempted(*pod)) {
-      if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
+    if (controllers::WasPreempted(*pod)) {
+      if (preempted.empty()) preempted = StrCat(name, ": ", controllers::PreemptionMessage(*pod));
       fresh = fresh || !last.Stopped(PodAge::Of(*pod));
-    } else if (WasDisrupted(*pod)) {
-      if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));
-    } else if (Phase(*pod) == "Failed") {
+    } else if (controllers::WasDisrupted(*pod)) {
+      if (disrupted.empty()) disrupted = StrCat(name, ": ", controllers::PreemptionMessage(*pod));
+    } else if (api::Phase(*pod) == "Failed") {
       failed = failed || !api::IsDeleting(*pod);
       failed_old = failed_old || last.Stopped(PodAge::Of(*pod));
     } else if (!api::IsDeleting(*pod)) {
       lost_node = lost_node || OnLostNode(*pod);
       // Only the gang counts: members in groups of their own cannot train without it.
-      const bool of_gang = !pass.spec.tiered() || api::Label(*pod, keys::kPodGroup) == pass.name;
+      const bool of_gang =
+          !pass.spec.tiered() || api::Label(*pod, api::keys::kPodGroup) == pass.name;
       if (of_gang && api::IsBound(*pod)) ++staying;
     }
   }
@@ -107,4 +109,4 @@ bool JobDisruptions::Decide(JobPass& pass) const {
   return true;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -19,7 +19,7 @@
 #include "jobs/pass/job_pass.h"
 #include "kube/client/informer.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobDisruptions {
  public:
@@ -49,4 +49,4 @@ class JobDisruptions {
   std::map<std::string, Vanished> vanished_;  // by the job's uid
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -13,7 +13,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kMemoryCondition = "MemoryRaised";
@@ -61,8 +61,8 @@ int64_t MemoryOf(const json::Value& node) {
 
 // Failures of hardware that were not counted, those of this pass included.
 int64_t SparedFailures(const JobPass& pass) {
-  return std::max<int64_t>(0,
-                           ParseInt(pass.DecidedAnnotation(keys::kHardwareFailures)).value_or(0));
+  return std::max<int64_t>(
+      0, ParseInt(pass.DecidedAnnotation(api::keys::kHardwareFailures)).value_or(0));
 }
 
 // A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the
@@ -75,10 +75,10 @@ bool IsSpared(const JobPass& pass, const api::Failure& failure) {
 bool SpareHardware(JobPass& pass, const json::Value& pod, const api::Failure& failure) {
   if (!IsSpared(pass, failure)) return false;
   const int64_t spared = SparedFailures(pass) + 1;
-  pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
+  pass.annotations[api::keys::kHardwareFailures] = std::to_string(spared);
   pass.AvoidNode(api::NodeName(pod));
   // Peers that lose this member are explained by it.
-  pass.annotations[keys::kLastFailure] =
+  pass.annotations[api::keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
   pass.AddEvent("Warning", "HardwareFailed",
                 StrCat(failure.Sentence(), " Node ", api::NodeName(pod),
@@ -91,7 +91,7 @@ bool SpareHardware(JobPass& pass, const json::Value& pod, const api::Failure& fa
 // A container that starts again in its pod keeps its GPU, so the pod is made anew.
 void LeaveHardwareInPlace(JobPass& pass) {
   for (const auto& [name, pod] : pass.pods) {
-    if (!pass.Wants(name) || HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    if (!pass.Wants(name) || api::HasEnded(*pod) || api::IsDeleting(*pod)) continue;
     const auto failure = api::FailureOf(*pod, pass.now);
     // A container that runs again may do well.
     if (!failure || !failure->repeats() || failure->settles) continue;
@@ -103,16 +103,16 @@ void LeaveHardwareInPlace(JobPass& pass) {
 bool AsksForGpus(const JobSpec& spec) {
   return std::any_of(spec.replicas.begin(), spec.replicas.end(), [](const ReplicaSpec& replica) {
     const json::Value& pod = replica.pod_template;
-    return GpusAskedBy(pod) > 0 || !api::Annotation(pod, keys::kGpuMemory).empty() ||
+    return GpusAskedBy(pod) > 0 || !api::Annotation(pod, api::keys::kGpuMemory).empty() ||
            api::HasDeviceClaims(pod);
   });
 }
 
 // Counts failures in a row that each came soon after a start, with `times` new ones.
 int64_t CountCrashes(JobPass& pass, bool soon, int64_t times) {
-  const int64_t before = ParseInt(api::Annotation(*pass.job, keys::kCrashes)).value_or(0);
+  const int64_t before = ParseInt(api::Annotation(*pass.job, api::keys::kCrashes)).value_or(0);
   const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + times : 0;
-  pass.annotations[keys::kCrashes] = std::to_string(crashes);
+  pass.annotations[api::keys::kCrashes] = std::to_string(crashes);
   return crashes;
 }
 
@@ -124,14 +124,14 @@ std::string CrashesText(const JobPass& pass, int64_t crashes) {
 // Members are made again when `delay` is over, and take no places of others for a while after that.
 std::string StartAfter(JobPass& pass, Duration delay, int64_t crashes) {
   const std::string from = api::FormatTime(pass.now + delay);
-  if (delay > Duration::zero()) pass.annotations[keys::kStartsFrom] = from;
+  if (delay > Duration::zero()) pass.annotations[api::keys::kStartsFrom] = from;
   const Duration hold = AsksForGpus(pass.spec) ? PreemptionHold(crashes) : Duration::zero();
   if (hold == Duration::zero()) {
-    pass.annotations[keys::kPreemptsFrom] = nullptr;
+    pass.annotations[api::keys::kPreemptsFrom] = nullptr;
     return from;
   }
   const std::string until = api::FormatTime(pass.now + delay + hold);
-  pass.annotations[keys::kPreemptsFrom] = until;
+  pass.annotations[api::keys::kPreemptsFrom] = until;
   pass.AddEvent("Warning", "PreemptionHeld",
                 StrCat(CrashesText(pass, crashes), " Until ", until,
                        " it starts only where there is room, and preempts nobody."));
@@ -157,9 +157,9 @@ void NoteCrash(JobPass& pass, api::Failure failure, const FailedRun& run) {
 // Its members are to be made again later and do not run yet, so the failure is not over.
 bool StillFails(const JobPass& pass) {
   if (!pass.IsTrue(kDegraded) || !pass.IsTrue("Restarting")) return false;
-  if (api::Annotation(*pass.job, keys::kStartsFrom).empty()) return false;
+  if (api::Annotation(*pass.job, api::keys::kStartsFrom).empty()) return false;
   return std::none_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
-    return Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
+    return api::Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
   });
 }
 
@@ -169,7 +169,7 @@ int64_t InPlaceRestarts(const JobPass& pass) {
   for (const auto& [name, pod] : pass.pods) {
     // One that is being removed is made anew, and begins with none.
     if (!pass.Wants(name) || api::IsDeleting(*pod)) continue;
-    const int64_t restarts = RestartCount(*pod);
+    const int64_t restarts = api::RestartCount(*pod);
     const auto failure = restarts > 0 ? api::FailureOf(*pod, pass.now) : std::nullopt;
     if (failure && failure->which == api::FailureClass::kPeerLost) {
       of_peers = std::max(of_peers, restarts);
@@ -189,7 +189,7 @@ bool ExceedsBackoff(const JobPass& pass, int64_t in_place_restarts) {
 }
 
 void SayRestarting(JobPass& pass) {
-  const auto from = pass.annotations.find(keys::kStartsFrom);
+  const auto from = pass.annotations.find(api::keys::kStartsFrom);
   if (pass.IsTrue("Restarting") && from == pass.annotations.end()) return;
   const std::string message =
       StrCat(pass.kind.kind(), " ", pass.name,
@@ -212,7 +212,7 @@ bool SaysWhatFollows(const JobSpec& spec) {
 bool DecideHopeless(JobPass& pass) {
   const std::optional<api::Failure>& failure = pass.failure;
   if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
-  if (api::Annotation(*pass.job, keys::kOnUserError) == "Restart") return false;
+  if (api::Annotation(*pass.job, api::keys::kOnUserError) == "Restart") return false;
   if (SaysWhatFollows(pass.spec)) return false;
   pass.Finish("Failed", "UserError",
               StrCat(pass.kind.kind(), " ", pass.name,
@@ -228,7 +228,7 @@ int64_t FailuresInVain(JobPass& pass) {
   for (const auto& [name, pod] : pass.pods) {
     if (!pass.Wants(name)) continue;
     const auto failure = api::FailureOf(*pod, pass.now);
-    if (HasEnded(*pod) || api::IsDeleting(*pod) || !api::IsBound(*pod)) return 0;
+    if (api::HasEnded(*pod) || api::IsDeleting(*pod) || !api::IsBound(*pod)) return 0;
     if (!failure || !failure->repeats() || failure->settles) return 0;
     if (failure->exit_code) {
       const auto run = LastFailedRun(*pod, /*before=*/true);
@@ -267,7 +267,7 @@ bool GiveBackInVain(JobPass& pass) {
   // A container that its node could not start does not count as a restart of the job.
   if (failure.exit_code) {
     pass.restarts += InPlaceRestarts(pass) + 1;
-    pass.annotations[keys::kRestarts] = std::to_string(pass.restarts);
+    pass.annotations[api::keys::kRestarts] = std::to_string(pass.restarts);
   }
   const int64_t crashes = CountCrashes(pass, /*soon=*/true, failures);
   const std::string from =
@@ -294,9 +294,9 @@ bool JobFailures::Decide(JobPass& pass) {
       auto it = pass.pods.find(replica.PodName(pass.name, k));
       if (it == pass.pods.end()) continue;
       const json::Value& pod = *it->second;
-      if (Phase(pod) != "Failed") continue;
+      if (api::Phase(pod) != "Failed") continue;
       // A member that gave its place away is missed by nobody: the others train on.
-      if (pass.spec.elastic && WasDisrupted(pod)) {
+      if (pass.spec.elastic && controllers::WasDisrupted(pod)) {
         if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
         continue;
       }
@@ -346,11 +346,11 @@ JobFailures::Judgement JobFailures::Judge(const JobPass& pass,
       replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
   // Its exit code tells of another member's end.
   const bool lost_peer = by_code && failure && failure->which == api::FailureClass::kPeerLost;
-  const bool by_cluster = FailedByCluster(pod) || WasDisrupted(pod);
+  const bool by_cluster = controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod);
   const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
   return {.verdict = verdict,
           .retryable = spared || lost_peer || by_cluster || by_kind || api::IsDeleting(pod) ||
-                       (by_code && ExitCode(pod).value_or(1) >= 128),
+                       (by_code && controllers::ExitCode(pod).value_or(1) >= 128),
           // Only failures of its own are held against the job, and each once.
           .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&
                      !counted_.contains(std::string(api::Uid(pod)))};
@@ -372,15 +372,15 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
   pass.dealt_with.emplace_back(api::Uid(pod));
   const api::Failure failure = api::FailureOf(pod, pass.now).value_or(api::Failure{});
   if (RaiseMemory(pass, replica, pod) || SpareHardware(pass, pod, failure)) return;
-  const auto latest = ChargedFailure::Parse(api::Annotation(*pass.job, keys::kLastFailure));
+  const auto latest = ChargedFailure::Parse(api::Annotation(*pass.job, api::keys::kLastFailure));
   const WallTime created = api::CreationTime(pod);
   const bool follows = latest && latest->Covers(failure.which, created, pass.now);
   const bool explained = failure.which == api::FailureClass::kPeerLost && pass.failure &&
                          pass.failure->member != failure.member;
   if (follows || explained) return;
   ++pass.restarts;
-  pass.annotations[keys::kRestarts] = std::to_string(pass.restarts);
-  pass.annotations[keys::kLastFailure] =
+  pass.annotations[api::keys::kRestarts] = std::to_string(pass.restarts);
+  pass.annotations[api::keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
   const WallTime end = failure.time.value_or(pass.now);
   const FailedRun whole{api::StartTime(pod).value_or(end), end};
@@ -389,7 +389,7 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
 
 // Members are not made yet, because those before them failed soon after their start.
 bool JobFailures::StartsLater(JobPass& pass) {
-  const auto from = api::ParseTime(api::Annotation(*pass.job, keys::kStartsFrom));
+  const auto from = api::ParseTime(api::Annotation(*pass.job, api::keys::kStartsFrom));
   // A clock that was set back must not make a job wait for days.
   if (!from || *from <= pass.now || *from - pass.now > kStartsLaterMax) return false;
   pass.RequeueAfter(*from - pass.now);
@@ -398,7 +398,7 @@ bool JobFailures::StartsLater(JobPass& pass) {
 
 // Until when new pods may not preempt others; empty: they may, and those that wait may again.
 std::string JobFailures::HoldPreemption(JobPass& pass) {
-  const std::string_view text = api::Annotation(*pass.job, keys::kPreemptsFrom);
+  const std::string_view text = api::Annotation(*pass.job, api::keys::kPreemptsFrom);
   const auto until = api::ParseTime(text);
   if (until && *until > pass.now) {
     pass.RequeueAfter(*until - pass.now);
@@ -406,7 +406,7 @@ std::string JobFailures::HoldPreemption(JobPass& pass) {
   }
   for (const auto& [name, pod] : pass.pods) {
     if (api::IsBound(*pod) || api::IsDeleting(*pod)) continue;
-    if (!api::Annotation(*pod, keys::kPreemptsFrom).empty()) pass.free_pods.push_back(pod);
+    if (!api::Annotation(*pod, api::keys::kPreemptsFrom).empty()) pass.free_pods.push_back(pod);
   }
   return "";
 }
@@ -425,14 +425,14 @@ JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
                                                 const ReplicaSpec& replica,
                                                 const json::Value& pod,
                                                 const api::Failure& failure) const {
-  if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") {
-    return {.why_not = StrCat("the job's annotation ", keys::kRaiseMemory, " is false")};
+  if (api::Annotation(*pass.job, api::keys::kRaiseMemory) == "false") {
+    return {.why_not = StrCat("the job's annotation ", api::keys::kRaiseMemory, " is false")};
   }
-  const std::string_view refused = api::Annotation(*pass.job, keys::kMemoryRefused);
+  const std::string_view refused = api::Annotation(*pass.job, api::keys::kMemoryRefused);
   if (!refused.empty()) return {.why_not = StrCat("more was refused: ", refused)};
   const int64_t current = MemoryLimitOf(pod, failure.container);
   if (current == 0) return {.why_not = "it has none"};
-  const MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
+  const MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(api::keys::kMemoryRaised));
   const auto known = raises.find(PlaceOf(replica, failure));
   if (known != raises.end() && known->second > current) {
     return {.bytes = known->second, .decided = true};
@@ -479,14 +479,14 @@ bool JobFailures::RaiseMemory(JobPass& pass,
   const NextLimit next = NextLimitOf(pass, replica, pod, *failure);
   if (next.decided) return true;
   if (next.bytes == 0) return false;
-  MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
+  MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(api::keys::kMemoryRaised));
   raises[PlaceOf(replica, *failure)] = next.bytes;
-  pass.annotations[keys::kMemoryRaised] = ToString(raises);
-  const std::string message =
-      StrCat(failure->member, ": container ", failure->container, " was killed at its limit of ",
-             MemoryText(MemoryLimitOf(pod, failure->container)), " of memory. New pods of role ",
-             ToLower(replica.type), " get ", MemoryText(next.bytes),
-             ". To keep the limit, set the job's annotation ", keys::kRaiseMemory, " to false.");
+  pass.annotations[api::keys::kMemoryRaised] = ToString(raises);
+  const std::string message = StrCat(
+      failure->member, ": container ", failure->container, " was killed at its limit of ",
+      MemoryText(MemoryLimitOf(pod, failure->container)), " of memory. New pods of role ",
+      ToLower(replica.type), " get ", MemoryText(next.bytes),
+      ". To keep the limit, set the job's annotation ", api::keys::kRaiseMemory, " to false.");
   pass.SetFirst(kMemoryCondition, true, "OOMKilled", message);
   pass.AddEvent("Warning", "MemoryRaised", message);
   return true;
@@ -499,7 +499,8 @@ bool JobFailures::RaiseMemoryInPlace(JobPass& pass, bool running_too) const {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
       const auto it = pass.pods.find(replica.PodName(pass.name, k));
-      if (it == pass.pods.end() || HasEnded(*it->second) || api::IsDeleting(*it->second)) continue;
+      if (it == pass.pods.end() || api::HasEnded(*it->second) || api::IsDeleting(*it->second))
+        continue;
       const auto failure = api::FailureOf(*it->second, pass.now);
       if (!failure || !failure->repeats() || (failure->settles && !running_too)) continue;
       if (!RaiseMemory(pass, replica, *it->second)) continue;
@@ -528,4 +529,4 @@ void JobFailures::DecideDegraded(JobPass& pass) {
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -12,7 +12,7 @@
 #include "jobs/pass/job_pass.h"
 #include "kube/client/informer.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobFailures {
  public:
@@ -66,4 +66,4 @@ class JobFailures {
   std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,14 +7,17 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class FailureTest : public ::testing::Test {
  protected:
@@ -160,7 +163,7 @@ TEST_F(FailureTest, AContainerKilledInPlaceGetsMoreMemoryBeforeItsLastStartCount
   // The node started it again at once.
   EndInPlace("job-worker-0", 1, 137, "OOMKilled", "", "running");
   ASSERT_TRUE(RunsAgain("job-worker-0", uid));
-  EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "worker/pytorch=1536Mi");
+  EXPECT_EQ(JobAnnotation(api::keys::kMemoryRaised), "worker/pytorch=1536Mi");
   EXPECT_TRUE(Is("MemoryRaised"));
   EXPECT_FALSE(Is("Failed"));
 }
@@ -208,7 +211,7 @@ TEST_F(FailureTest, AFailureOfHardwareIsNotCounted) {
     cluster_.Run(kSecond);
     End("job-worker-1", 134, "Error", "RuntimeError: Connection closed by peer");
     ASSERT_TRUE(RunsAgain("job-worker-1", uid)) << i;
-    EXPECT_EQ(JobAnnotation(keys::kHardwareFailures), std::to_string(i));
+    EXPECT_EQ(JobAnnotation(api::keys::kHardwareFailures), std::to_string(i));
     cluster_.Run(std::chrono::minutes(2));
   }
   EXPECT_FALSE(Is("Failed"));
@@ -226,14 +229,14 @@ TEST_F(FailureTest, AfterAFailureOfHardwareTheMemberGoesToAnotherNode) {
   // Placement packs: but for the preference, the member would go back to node-a.
   cluster_.AddNode("node-b", 4);
   FailAndRunAgain("job-worker-0", 1, "CUDA error: uncorrectable ECC error encountered");
-  EXPECT_EQ(JobAnnotation(keys::kAvoidedNodes), "node-a");
+  EXPECT_EQ(JobAnnotation(api::keys::kAvoidedNodes), "node-a");
   EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-worker-0")), "node-b");
   EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-master-0")), "node-a");
   // Where no other node has room, it is used again.
   ASSERT_TRUE(
       cluster_.Patch(client::resources::kNodes, "node-b", "{spec: {unschedulable: true}}").ok());
   FailAndRunAgain("job-worker-0", 1, "CUDA error: uncorrectable ECC error encountered");
-  EXPECT_EQ(JobAnnotation(keys::kAvoidedNodes), "node-b,node-a");
+  EXPECT_EQ(JobAnnotation(api::keys::kAvoidedNodes), "node-b,node-a");
   EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-worker-0")), "node-a");
 }
 
@@ -249,7 +252,7 @@ TEST_F(FailureTest, AKilledContainerGetsMoreMemoryAndIsNotCounted) {
     const std::string uid = cluster_.PodUid("default/job-worker-0");
     End("job-worker-0", 137, "OOMKilled", "");
     ASSERT_TRUE(RunsAgain("job-worker-0", uid));
-    EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), StrCat("worker/pytorch=", memory));
+    EXPECT_EQ(JobAnnotation(api::keys::kMemoryRaised), StrCat("worker/pytorch=", memory));
     EXPECT_EQ(MemoryText(MemoryLimitOf(*cluster_.Get(kPods, "default/job-worker-0"), "pytorch")),
               memory);
     EXPECT_TRUE(Is("MemoryRaised"));
@@ -293,7 +296,7 @@ TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
                 .annotations = "swell.dev/raise-memory: 'false'"});
   End("job-worker-0", 137, "OOMKilled", "");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
-  EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "");
+  EXPECT_EQ(JobAnnotation(api::keys::kMemoryRaised), "");
   EXPECT_NE(Message("Failed").find("since the job's annotation swell.dev/raise-memory is false"),
             std::string::npos)
       << Message("Failed");
@@ -315,12 +318,12 @@ TEST_F(FailureTest, AQuotaThatRefusesTheMemoryIsRespected) {
 TEST_F(FailureTest, AJobThatFailsAgainAndAgainPreemptsNobodyForAWhile) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode"});
   FailAndRunAgain("job-worker-0", 139);
-  EXPECT_EQ(JobAnnotation(keys::kPreemptsFrom), "");
+  EXPECT_EQ(JobAnnotation(api::keys::kPreemptsFrom), "");
   FailAndRunAgain("job-worker-0", 139);
-  EXPECT_EQ(JobAnnotation(keys::kCrashes), "2");
+  EXPECT_EQ(JobAnnotation(api::keys::kCrashes), "2");
   // There was room, so it runs; the mark is of no use then.
-  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-worker-0"), keys::kPreemptsFrom),
-            JobAnnotation(keys::kPreemptsFrom));
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-worker-0"), api::keys::kPreemptsFrom),
+            JobAnnotation(api::keys::kPreemptsFrom));
   // Where there is no room it waits, and may preempt when its time has come.
   const std::string uid = cluster_.PodUid("default/job-worker-0");
   ASSERT_TRUE(
@@ -330,24 +333,24 @@ TEST_F(FailureTest, AJobThatFailsAgainAndAgainPreemptsNobodyForAWhile) {
     return cluster_.PodPhase("default/job-worker-0") == "Pending" &&
            cluster_.PodUid("default/job-worker-0") != uid;
   }));
-  EXPECT_FALSE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+  EXPECT_FALSE(sched_inputs::ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
   EXPECT_GE(cluster_.Events("PreemptionHeld"), 1);
   cluster_.Run(30 * kSecond);
-  EXPECT_FALSE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+  EXPECT_FALSE(sched_inputs::ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
   cluster_.Run(15 * kSecond);
-  EXPECT_TRUE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+  EXPECT_TRUE(sched_inputs::ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
 }
 
 TEST_F(FailureTest, AJobThatFailsAtOnceWaitsForItsNextStart) {
   SubmitAndRun({.workers = 0, .gpus = 0, .restart = "ExitCode"});
   FailAndRunAgain("job-master-0", 139);
-  EXPECT_EQ(JobAnnotation(keys::kStartsFrom), "") << "the first time it starts again at once";
+  EXPECT_EQ(JobAnnotation(api::keys::kStartsFrom), "") << "the first time it starts again at once";
   End("job-master-0", 139, "Error", "");
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/job-master-0").empty(); }));
   EXPECT_EQ(cluster_.EventMessage("RestartDelayed"),
             StrCat("PyTorchJob job failed 2 times in a row, each time soon after its start. It "
                    "starts again at ",
-                   JobAnnotation(keys::kStartsFrom), "."));
+                   JobAnnotation(api::keys::kStartsFrom), "."));
   cluster_.Run(7 * kSecond);
   EXPECT_EQ(cluster_.PodPhase("default/job-master-0"), "");
   EXPECT_NE(Message("Restarting").find("PyTorchJob job starts again at "), std::string::npos)
@@ -404,4 +407,4 @@ TEST_F(FailureTest, AnImageThatIsNotThereHoldsNoGpusForLong) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

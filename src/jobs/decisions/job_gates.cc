@@ -9,13 +9,13 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kClosed = "closed";
 constexpr std::string_view kNever = "DependencyNeverSatisfied: ";
 
-bool IsClosed(const json::Value& job) { return api::Annotation(job, keys::kGate) == kClosed; }
+bool IsClosed(const json::Value& job) { return api::Annotation(job, api::keys::kGate) == kClosed; }
 
 bool HasSucceeded(const json::Value& job) {
   return api::ConditionIsTrue(job, "Succeeded") || api::ConditionIsTrue(job, "Complete") ||
@@ -32,14 +32,14 @@ bool HasStarted(const json::Value& job) {
 }  // namespace
 
 std::string_view NeverOpens(const json::Value& job) {
-  if (!IsClosed(job) || api::Annotation(job, keys::kIfNever) != "Fail") return "";
-  std::string_view reason = api::Annotation(job, keys::kGateReason);
+  if (!IsClosed(job) || api::Annotation(job, api::keys::kIfNever) != "Fail") return "";
+  std::string_view reason = api::Annotation(job, api::keys::kGateReason);
   if (!reason.starts_with(kNever)) return "";
   reason.remove_prefix(kNever.size());
   return reason;
 }
 
-JobGates::JobGates(Context context)
+JobGates::JobGates(controllers::Context context)
     : context_(std::move(context)),
       client_(context_.executor, context_.server, context_.user, "job-gates") {
   const auto add = [this](const client::Resource& resource, std::string suspend) {
@@ -48,7 +48,7 @@ JobGates::JobGates(Context context)
     if (jobs == nullptr || suspend.empty()) return;
     const size_t kind = kinds_.size();
     kinds_.push_back({jobs, std::move(suspend)});
-    Follow(
+    controllers::Follow(
         *jobs, [this, kind](const json::SharedValue& job) { OnJob(kind, job); },
         [this, kind](const json::SharedValue& job) { OnGone(kind, job); });
   };
@@ -132,9 +132,9 @@ void JobGates::Round() {
     }
     Verdict verdict = Judge(*job);
     if (verdict.answer == Answer::kYes && !TakesTurn(*job, running)) {
-      verdict = {Answer::kNotYet,
-                 StrCat("JobArrayTaskLimit: waits for its turn; ",
-                        api::Annotation(*job, keys::kArrayAtOnce), " of the array run at once")};
+      verdict = {Answer::kNotYet, StrCat("JobArrayTaskLimit: waits for its turn; ",
+                                         api::Annotation(*job, api::keys::kArrayAtOnce),
+                                         " of the array run at once")};
     }
     if (verdict.answer == Answer::kYes) {
       Open(key, *job);
@@ -149,10 +149,10 @@ void JobGates::Round() {
 }
 
 JobGates::Verdict JobGates::Judge(const json::Value& job) {
-  if (!api::Annotation(job, keys::kHeld).empty()) {
+  if (!api::Annotation(job, api::keys::kHeld).empty()) {
     return {Answer::kNotYet, "JobHeldUser: is held until somebody releases it"};
   }
-  const std::string_view text = api::Annotation(job, keys::kStartAfter);
+  const std::string_view text = api::Annotation(job, api::keys::kStartAfter);
   if (!text.empty()) {
     const bool any = text.find('?') != std::string_view::npos;
     Verdict first;  // that is in the way
@@ -173,7 +173,7 @@ JobGates::Verdict JobGates::Judge(const json::Value& job) {
       return first;
     }
   }
-  const auto begin = api::ParseTime(api::Annotation(job, keys::kStartNotBefore));
+  const auto begin = api::ParseTime(api::Annotation(job, api::keys::kStartNotBefore));
   if (begin && context_.clock.Now() < *begin) {
     WakeAt(*begin);
     return {Answer::kNotYet,
@@ -188,7 +188,7 @@ JobGates::Verdict JobGates::JudgeTerm(const json::Value& job, std::string_view t
   Tally tally;
   std::vector<std::string_view> parts = Split(term, ':');
   if (parts.size() < 2) {
-    return {Answer::kNever, StrCat(kNever, "its annotation ", keys::kStartAfter, " has ",
+    return {Answer::kNever, StrCat(kNever, "its annotation ", api::keys::kStartAfter, " has ",
                                    Quote(term), ", where TYPE:JOB is expected")};
   }
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -205,7 +205,7 @@ std::string JobGates::TallyText(const json::Value& job,
                                 std::string_view one_of_them,
                                 Tally tally) const {
   const json::SharedValue first = FindJob(api::Namespace(job), one_of_them);
-  const std::string_view array = first ? api::Label(*first, keys::kArray) : "";
+  const std::string_view array = first ? api::Label(*first, api::keys::kArray) : "";
   return StrCat("; ", tally.met == 0 ? "none" : std::to_string(tally.met), " of the ", tally.all,
                 " jobs", array.empty() ? "" : " of array ", array,
                 tally.met == 1 ? " has" : " have");
@@ -259,7 +259,7 @@ JobGates::Verdict JobGates::JudgeOther(const json::Value& job,
   }
   if (type == "afterany") return ok || failed ? Verdict{} : not_yet("end");
   if (type == "after") return HasStarted(*other) ? Verdict{} : not_yet("start");
-  return never("its annotation ", keys::kStartAfter, " has ", Quote(type),
+  return never("its annotation ", api::keys::kStartAfter, " has ", Quote(type),
                ", where after, afterok, afterany or afternotok is expected");
 }
 
@@ -272,8 +272,8 @@ json::SharedValue JobGates::FindJob(std::string_view ns, std::string_view name) 
 }
 
 bool JobGates::TakesTurn(const json::Value& job, std::map<std::string, int64_t>& running) {
-  const auto at_once = ParseInt(api::Annotation(job, keys::kArrayAtOnce));
-  const std::string_view array = api::Label(job, keys::kArray);
+  const auto at_once = ParseInt(api::Annotation(job, api::keys::kArrayAtOnce));
+  const std::string_view array = api::Label(job, api::keys::kArray);
   if (!at_once || *at_once < 1 || array.empty()) return true;
   const std::string key = StrCat(api::Namespace(job), "/", array);
   const auto [at, is_new] = running.try_emplace(key, 0);
@@ -288,7 +288,7 @@ int64_t JobGates::RunningOf(std::string_view ns, std::string_view array) const {
   int64_t count = 0;
   for (const Kind& kind : kinds_) {
     for (const auto& [key, job] : kind.jobs->objects()) {
-      if (api::Label(*job, keys::kArray) != array || api::Namespace(*job) != ns) continue;
+      if (api::Label(*job, api::keys::kArray) != array || api::Namespace(*job) != ns) continue;
       const bool waits = IsClosed(*job) && !opening_.contains(std::string(api::Uid(*job)));
       if (!waits && !HasSucceeded(*job) && !HasFailed(*job)) ++count;
     }
@@ -301,8 +301,8 @@ void JobGates::Open(const JobKey& key, const json::Value& job) {
   json::Value patch = json::Object{};
   const std::string uid(api::Uid(job));
   json::Set(patch, {"metadata", "uid"}, uid);
-  json::Set(patch, {"metadata", "annotations", keys::kGate}, nullptr);
-  json::Set(patch, {"metadata", "annotations", keys::kGateReason}, nullptr);
+  json::Set(patch, {"metadata", "annotations", api::keys::kGate}, nullptr);
+  json::Set(patch, {"metadata", "annotations", api::keys::kGateReason}, nullptr);
   api::SetSuspended(patch, kind.suspend, false);
   opening_.insert(uid);
   client_.Patch(kind.jobs->resource(), api::Namespace(job), api::Name(job),
@@ -318,19 +318,19 @@ void JobGates::Open(const JobKey& key, const json::Value& job) {
 // False: nothing to write.
 bool JobGates::Report(const JobKey& key, const json::Value& job, const Verdict& verdict) {
   const client::Resource& resource = kinds_[key.first].jobs->resource();
-  if (verdict.answer == Answer::kNever && api::Annotation(job, keys::kIfNever) == "Delete") {
+  if (verdict.answer == Answer::kNever && api::Annotation(job, api::keys::kIfNever) == "Delete") {
     client_.Delete(resource, api::Namespace(job), api::Name(job), {},
                    scope_.Wrap([](const Result<json::SharedValue>&) {}));
     return true;
   }
-  if (api::Annotation(job, keys::kGateReason) == verdict.reason) return false;
+  if (api::Annotation(job, api::keys::kGateReason) == verdict.reason) return false;
   json::Value patch = json::Object{};
   json::Set(patch, {"metadata", "uid"}, api::Uid(job));
-  json::Set(patch, {"metadata", "annotations", keys::kGateReason}, verdict.reason);
+  json::Set(patch, {"metadata", "annotations", api::keys::kGateReason}, verdict.reason);
   // A write that fails is made by a later round.
   client_.Patch(resource, api::Namespace(job), api::Name(job), client::PatchType::kMerge, patch,
                 scope_.Wrap([](const Result<json::SharedValue>&) {}));
   return true;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

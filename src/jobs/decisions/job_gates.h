@@ -22,7 +22,7 @@
 #include "base/timer.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // Why the job, which shall fail then, can never be let run; empty: it is not such a job.
 std::string_view NeverOpens(const json::Value& job);
@@ -30,7 +30,7 @@ std::string_view NeverOpens(const json::Value& job);
 class JobGates {
  public:
   // After the controllers of the kinds of jobs: it shares their informers.
-  explicit JobGates(Context context);
+  explicit JobGates(controllers::Context context);
 
   // Once the informers are in sync.
   void Start();
@@ -86,7 +86,7 @@ class JobGates {
   // No later than this, a round has something new to look at.
   void WakeAt(WallTime time);
 
-  Context context_;
+  controllers::Context context_;
   std::vector<Kind> kinds_;
   std::set<JobKey> closed_;
   std::set<std::string> opening_;         // uids of jobs whose gates the watch still shows closed
@@ -99,4 +99,4 @@ class JobGates {
   CallbackScope scope_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,12 +5,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kTrainingJobs;
+using manager::TestCluster;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -223,4 +224,4 @@ TEST_F(GatesTest, ARestartedControllerGoesOn) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,7 +11,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // Slow for so long is a straggler. Speeds are those of one to two minutes already.
@@ -174,4 +174,4 @@ bool JobHealth::DecideHang(JobPass& pass) {
   return ActOnHang(pass, members.front().rank.step, SuspectNodes(members, suspects), message);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -8,7 +8,7 @@
 
 #include "jobs/pass/job_pass.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobHealth {
  public:
@@ -27,4 +27,4 @@ class JobHealth {
   std::map<std::string, std::map<int64_t, SlowSince>> slow_since_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

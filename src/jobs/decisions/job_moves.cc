@@ -9,14 +9,14 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // A pod that the scheduler says nothing of for so long is not waited for.
 constexpr Duration kPlacedWithin = std::chrono::seconds(30);
 
 bool Waits(const json::Value& pod) {
-  return !api::IsBound(pod) && !api::IsDeleting(pod) && !HasEnded(pod);
+  return !api::IsBound(pod) && !api::IsDeleting(pod) && !api::HasEnded(pod);
 }
 
 // The scheduler found no room for it, and makes none.
@@ -29,17 +29,17 @@ bool FoundNoRoom(const json::Value& pod) {
 }  // namespace
 
 void EndHold(JobPass& pass) {
-  if (api::Annotation(*pass.job, keys::kHeldGpuType).empty()) return;
-  pass.annotations[keys::kHeldGpuType] = nullptr;
+  if (api::Annotation(*pass.job, api::keys::kHeldGpuType).empty()) return;
+  pass.annotations[api::keys::kHeldGpuType] = nullptr;
 }
 
 bool DecideMoved(JobPass& pass) {
-  std::string_view held = api::Annotation(*pass.job, keys::kHeldGpuType);
+  std::string_view held = api::Annotation(*pass.job, api::keys::kHeldGpuType);
   // A person may have written it, and no pod could be made for it.
   if (!api::CheckLabelValue(held).empty()) held = {};
   bool others = false, stopping = false, ending = false;
   for (const auto& [name, pod] : pass.pods) {
-    if (api::Annotation(*pod, keys::kHeldGpuType) == held) continue;
+    if (api::Annotation(*pod, api::keys::kHeldGpuType) == held) continue;
     if (held.empty()) {
       // What runs there may stay.
       if (Waits(*pod)) pass.delete_pods.push_back(pod);
@@ -47,7 +47,7 @@ bool DecideMoved(JobPass& pass) {
     }
     others = true;
     stopping = stopping || api::IsDeleting(*pod);
-    ending = ending || Phase(*pod) == "Succeeded";
+    ending = ending || api::Phase(*pod) == "Succeeded";
   }
   if (held.empty()) return !pass.delete_pods.empty();
   if (others) {
@@ -83,4 +83,4 @@ bool DecideMoved(JobPass& pass) {
   return true;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

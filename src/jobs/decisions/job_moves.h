@@ -9,7 +9,7 @@
 
 #include "jobs/pass/job_pass.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // Comes before the job's end: a script may well exit with 0 when it is stopped. True when the pass
 // is decided.
@@ -17,4 +17,4 @@ bool DecideMoved(JobPass& pass);
 // The job may be placed on any type.
 void EndHold(JobPass& pass);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

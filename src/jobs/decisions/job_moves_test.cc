@@ -6,14 +6,16 @@
 #include "kube/api/meta/gpu_type_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kNodes;
 using client::resources::kPods;
 using client::resources::kTrainingJobs;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 json::Value Pod(const std::string& spec) {
   return *json::Parse(StrCat("{\"metadata\":{\"name\":\"p\"},\"spec\":", spec, "}"));
@@ -80,7 +82,7 @@ class JobMovesTest : public ::testing::Test {
   }
   std::string Held() {
     return std::string(
-        api::Annotation(*cluster_.Get(kTrainingJobs, "default/t"), keys::kHeldGpuType));
+        api::Annotation(*cluster_.Get(kTrainingJobs, "default/t"), api::keys::kHeldGpuType));
   }
   bool WorkersOn(const std::string& node, Duration limit = std::chrono::seconds(60)) {
     return cluster_.Until(
@@ -151,4 +153,4 @@ TEST_F(JobMovesTest, AHoldEndsWithAPreemption) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,7 +10,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kCheckpointFailed = "CheckpointFailed";
@@ -21,7 +21,7 @@ constexpr std::string_view kWorldMismatch = "WorldMismatch";
 // "loss is NaN at step 120" of what a pod reports; JSON has no such numbers, so they are texts.
 // Numbers that came with a checkpoint alone are of its step.
 std::string NotFiniteIn(const json::Value& pod) {
-  const std::string_view metrics_text = api::Annotation(pod, keys::kMetrics);
+  const std::string_view metrics_text = api::Annotation(pod, api::keys::kMetrics);
   if (metrics_text.find("NaN") == std::string_view::npos &&
       metrics_text.find("Infinity") == std::string_view::npos) {
     return "";
@@ -45,7 +45,7 @@ std::string NotFiniteIn(const json::Value& pod) {
 // A gradient of an older model is refused and computed again, which is work for nothing.
 void NoteGradients(JobPass& pass) {
   for (const auto& [name, pod] : pass.pods) {
-    const std::string_view text = api::Annotation(*pod, keys::kMetrics);
+    const std::string_view text = api::Annotation(*pod, api::keys::kMetrics);
     if (text.find("stale_gradients") == std::string_view::npos) continue;
     const auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
     if (!metrics.ok()) continue;
@@ -148,7 +148,7 @@ void NoteProgress(JobPass& pass) {
 
 bool SuspensionWaits(JobPass& pass) {
   const bool runs = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
-    return Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
+    return api::Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
   });
   const bool forced = api::Annotation(*pass.job, api::keys::kSuspendUnsaved) == "true";
   const bool waits = runs && !forced && pass.IsTrue(kCheckpointFailed);
@@ -170,4 +170,4 @@ bool SuspensionWaits(JobPass& pass) {
   return true;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

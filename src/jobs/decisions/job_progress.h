@@ -5,11 +5,11 @@
 
 #include "jobs/pass/job_pass.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 void NoteProgress(JobPass& pass);
 // A job that cannot save itself would lose what it did: its suspension waits until it can, or until
 // somebody says to stop all the same.
 bool SuspensionWaits(JobPass& pass);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

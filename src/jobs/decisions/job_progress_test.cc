@@ -6,13 +6,15 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kTrainingJobs;
+using manager::kSecond;
+using manager::TestCluster;
 
 class JobProgressTest : public ::testing::Test {
  protected:
@@ -470,4 +472,4 @@ TEST_F(JobProgressTest, NonsenseChangesNothing) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -12,7 +12,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // A rank is a straggler when it makes less than this part of its peers' steps for so long, until it
@@ -60,7 +60,7 @@ std::set<int64_t> RanksElsewhere(const std::vector<RankMember>& stalled) {
 }
 
 bool Trains(const RankMember& one) {
-  return !one.rank.done() && !HasEnded(*one.pod) &&
+  return !one.rank.done() && !api::HasEnded(*one.pod) &&
          (one.rank.phase == "step" || one.rank.phase == "data");
 }
 
@@ -130,8 +130,8 @@ std::vector<RankMember> RankMembersOf(const std::map<std::string, json::SharedVa
                                       EndedPods ended) {
   std::vector<RankMember> members;
   for (const auto& [name, pod] : pods) {
-    const bool runs = Phase(*pod) == "Running" && !api::IsDeleting(*pod);
-    if (!runs && !(ended == EndedPods::kToo && HasEnded(*pod))) continue;
+    const bool runs = api::Phase(*pod) == "Running" && !api::IsDeleting(*pod);
+    if (!runs && !(ended == EndedPods::kToo && api::HasEnded(*pod))) continue;
     for (api::RankProgress& rank : api::RanksOf(*pod)) members.push_back({pod, std::move(rank)});
   }
   std::stable_sort(members.begin(), members.end(), [](const RankMember& a, const RankMember& b) {
@@ -151,7 +151,7 @@ bool Hangs(const std::vector<RankMember>& members) {
     return false;
   }
   for (const RankMember& one : members) {
-    if (one.rank.done() || HasEnded(*one.pod)) continue;
+    if (one.rank.done() || api::HasEnded(*one.pod)) continue;
     if (!one.rank.stalled) return false;
     stalled = true;
   }
@@ -161,7 +161,7 @@ bool Hangs(const std::vector<RankMember>& members) {
 std::vector<RankMember> Suspects(const std::vector<RankMember>& members) {
   std::vector<RankMember> stalled;
   for (const RankMember& one : members) {
-    if (one.rank.stalled && !HasEnded(*one.pod)) stalled.push_back(one);
+    if (one.rank.stalled && !api::HasEnded(*one.pod)) stalled.push_back(one);
   }
   if (stalled.empty()) return {};
   int64_t least = stalled.front().rank.step, most = least;
@@ -219,4 +219,4 @@ std::map<int64_t, SlowRank> SlowRanks(const std::vector<RankMember>& members, bo
   return slow;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

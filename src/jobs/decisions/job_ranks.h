@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "kube/api/objects/progress.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // A rank, and the pod that reports it.
 struct RankMember {
@@ -41,4 +41,4 @@ struct SlowRank {
 // of its peers are past it: else they may wait for each other.
 std::map<int64_t, SlowRank> SlowRanks(const std::vector<RankMember>& members, bool known);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,7 +10,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 int64_t RequeuesOf(const json::Value& object) {
@@ -51,7 +51,8 @@ bool DecideRequested(JobPass& pass) {
       return true;
     }
     // A pod that is preempted starts again anyway, and that counts once.
-    if (word == api::keys::kRequestRequeue && !WasPreempted(*pod) && requester.empty()) {
+    if (word == api::keys::kRequestRequeue && !controllers::WasPreempted(*pod) &&
+        requester.empty()) {
       requester = name;
     }
   }
@@ -72,4 +73,4 @@ bool DecideRequested(JobPass& pass) {
   return true;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

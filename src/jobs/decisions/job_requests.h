@@ -4,10 +4,10 @@
 
 #include "jobs/pass/job_pass.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // A script may end as soon as it has asked, with any exit code: so this comes before the job's end
 // and its failures. True when the pass is decided.
 bool DecideRequested(JobPass& pass);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,13 +5,15 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
 #include "kube/api/meta/swell_keys.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class JobRequestsTest : public ::testing::Test {
  protected:
@@ -150,4 +152,4 @@ TEST_F(JobRequestsTest, WordsWithoutMeaningAndJobsOfOtherKindsAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,7 +10,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr size_t kHistoryMax = 48;
@@ -32,7 +32,7 @@ std::string Short(std::string text) {
 }
 
 bool Runs(const json::Value& pod) {
-  return Phase(pod) == "Running" && !api::IsDeleting(pod) && !WasPreempted(pod);
+  return api::Phase(pod) == "Running" && !api::IsDeleting(pod) && !controllers::WasPreempted(pod);
 }
 
 struct News {
@@ -52,7 +52,7 @@ News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why
 double Throughput(const std::map<std::string, json::SharedValue>& pods, int64_t members) {
   double found = 0;
   for (const auto& [name, pod] : pods) {
-    std::string_view text = api::Annotation(*pod, keys::kMetrics);
+    std::string_view text = api::Annotation(*pod, api::keys::kMetrics);
     if (text.empty() || !Runs(*pod)) continue;
     auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
     if (!metrics.ok() || json::GetInt(*metrics, {"world"}) != members) continue;
@@ -73,7 +73,7 @@ double NumberAt(const json::Value& object, std::string_view field) {
 
 // What the autoscaler remembers of the role; null: nothing.
 json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
-  std::string_view memory = api::Annotation(job, kScaleMemory);
+  std::string_view memory = api::Annotation(job, autoscaling::kScaleMemory);
   if (memory.empty()) return {};
   auto parsed = json::Parse(memory, {.depth = 8, .bytes = 256 << 10});
   const json::Value* of = parsed.ok() ? json::Find(*parsed, {replica.type}) : nullptr;
@@ -190,7 +190,7 @@ std::string WhyChanged(const JobPass& pass,
   const int64_t wanted = history.back().desired;
   if (now < before) {
     for (const auto& [name, pod] : pass.pods) {
-      if (WasPreempted(*pod)) return Short(PreemptionMessage(*pod));
+      if (controllers::WasPreempted(*pod)) return Short(controllers::PreemptionMessage(*pod));
     }
     if (!preempted.empty()) return Short(preempted);
   }
@@ -296,4 +296,4 @@ void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

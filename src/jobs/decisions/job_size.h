@@ -12,7 +12,7 @@
 #include "jobs/pass/job_pass.h"
 #include "kube/api/objects/job.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class ElasticSize {
  public:
@@ -38,4 +38,4 @@ class ElasticSize {
   std::map<std::string, int64_t> resizing_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

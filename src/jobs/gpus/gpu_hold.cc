@@ -7,14 +7,12 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
-
-namespace keys = api::keys;
 
 bool UsesGpus(const json::Value& pod) {
   if (!json::GetArray(pod, {"spec", "resourceClaims"}).empty()) return true;
-  for (std::string_view key : {keys::kGpuFraction, keys::kGpuMemory}) {
+  for (std::string_view key : {api::keys::kGpuFraction, api::keys::kGpuMemory}) {
     if (!api::Annotation(pod, key).empty()) return true;
   }
   const json::Value* spec = json::Find(pod, {"spec"});
@@ -29,14 +27,14 @@ bool UsesGpus(const json::Value& pod) {
 
 void HoldToGpuType(json::Value& pod, std::string_view type) {
   // A template that names one would stop the job for ever.
-  if (!api::Annotation(pod, keys::kHeldGpuType).empty()) {
-    json::Remove(pod, {"metadata", "annotations", keys::kHeldGpuType});
+  if (!api::Annotation(pod, api::keys::kHeldGpuType).empty()) {
+    json::Remove(pod, {"metadata", "annotations", api::keys::kHeldGpuType});
   }
   if (type.empty() || !api::CheckLabelValue(type).empty()) return;
-  json::Set(pod, {"metadata", "annotations", keys::kHeldGpuType}, type);
+  json::Set(pod, {"metadata", "annotations", api::keys::kHeldGpuType}, type);
   if (!UsesGpus(pod)) return;
   const json::Value required =
-      json::Object{{"key", keys::kGpuProduct},
+      json::Object{{"key", api::keys::kGpuProduct},
                    {"operator", "In"},
                    {"values", json::Array{boost::json::string_view(type)}}};
   constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -55,4 +53,4 @@ void HoldToGpuType(json::Value& pod, std::string_view type) {
   json::Set(pod, path, std::move(terms));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,7 +11,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::GpuUse;
@@ -52,7 +52,7 @@ void GpuTime::ChargePod(Job& job, const json::Value& pod, bool gang_runs, WallTi
   const double gpus = api::IsBound(pod) ? GpusAskedBy(pod) : 0;
   if (gpus <= 0) return;
   auto found = job.held.find(api::Uid(pod));
-  const bool ended = HasEnded(pod);
+  const bool ended = api::HasEnded(pod);
   if (found == job.held.end()) {
     // One that ended before anybody looked was charged by the controller before this one.
     if (ended) return;
@@ -125,4 +125,4 @@ void GpuTime::Note(const std::string& job_uid,
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -20,7 +20,7 @@
 #include "json/value.h"
 #include "kube/client/usage_record.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class GpuTime {
  public:
@@ -58,4 +58,4 @@ class GpuTime {
   std::map<std::string, Job> jobs_;  // by uid
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,7 +7,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/progress.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using std::chrono::minutes;
@@ -225,4 +225,4 @@ TEST_F(GpuTimeTest, AJobWithoutGpusAndNonsenseInTheStatusHaveNoAccount) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -14,7 +14,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/gpu_request.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::GpuUse;
@@ -70,7 +70,9 @@ double LostBetween(const json::Value& pod, double gpus, WallTime from, WallTime 
 }
 
 double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
-  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
+  if (api::Phase(pod) != "Failed" || controllers::WasDisrupted(pod) ||
+      controllers::FailedByCluster(pod))
+    return 0;
   const bool elastic = !api::Annotation(pod, api::keys::kMemberPriority).empty();
   if (api::IsDeleting(pod) || (elastic && UsesSdk(pod))) return 0;
   if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
@@ -82,9 +84,9 @@ double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
 
 client::GpuUse GpuUseOf(const json::Value& pod, bool gang_runs) {
   if (api::IsDeleting(pod)) return GpuUse::kStopping;
-  if (Phase(pod) != "Running") return GpuUse::kStarting;
+  if (api::Phase(pod) != "Running") return GpuUse::kStarting;
   if (ContainerFails(pod)) return GpuUse::kFailing;
-  if (!gang_runs || ReportedWorld(pod) == 0) return GpuUse::kWaiting;
+  if (!gang_runs || controllers::ReportedWorld(pod) == 0) return GpuUse::kWaiting;
   return Reported(pod).value_or(GpuUse::kTraining);
 }
 
@@ -108,7 +110,7 @@ WallTime EndedAt(const json::Value& pod, WallTime now) {
 }
 
 double GpusAskedBy(const json::Value& pod) {
-  const auto part = ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction));
+  const auto part = sched_inputs::ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction));
   if (part) {
     const int64_t devices =
         ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
@@ -140,7 +142,7 @@ double LossInPlace::Take(const json::Value& pod, double gpus) {
 }
 
 double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end) {
-  return WasPreempted(pod) ? LostByPreemption(pod) : LostByFailure(pod, gpus, end);
+  return controllers::WasPreempted(pod) ? LostByPreemption(pod) : LostByFailure(pod, gpus, end);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

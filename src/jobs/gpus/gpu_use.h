@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "kube/client/usage_record.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // `gang_runs`: all members that its gang needs run.
 client::GpuUse GpuUseOf(const json::Value& pod, bool gang_runs);
@@ -48,4 +48,4 @@ class LossInPlace {
   WallTime until_;  // runs that ended up to here have been counted
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,8 +11,10 @@
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
 
 constexpr std::string_view kMaster = "Master";
 constexpr std::string_view kWorker = "Worker";
@@ -96,7 +98,8 @@ Result<JobSpec> ElasticdlJobKind::Read(const json::Value& job) const {
     replica.relaunches = json::GetInt(body, {"relaunchOnWorkerFailure"}, 1);
     if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
   }
-  if (spec.Find(kMaster) == nullptr) return WrongField(StrCat(kField, kMaster), "Required value");
+  if (spec.Find(kMaster) == nullptr)
+    return controllers::WrongField(StrCat(kField, kMaster), "Required value");
   ReadRunPolicy(body, spec);
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
@@ -113,9 +116,9 @@ json::Object ElasticdlJobKind::Labels(const JobMember& member) const {
           {"elasticdl-job-name", api::Name(job)},
           {"elasticdl-replica-type", type},
           {"elasticdl-replica-index", number},
-          {keys::kJobName, api::Name(job)},
-          {keys::kJobRole, type},
-          {keys::kJobIndex, number}};
+          {api::keys::kJobName, api::Name(job)},
+          {api::keys::kJobRole, type},
+          {api::keys::kJobIndex, number}};
 }
 
 // With 5 workers, 3 of them high, these are 0, 4 and 1.
@@ -180,8 +183,9 @@ OnFailure ElasticdlJobKind::ClassifyFailure(const ReplicaSpec& replica,
                                             const ReplicaCount& count,
                                             const json::Value& pod,
                                             int64_t restarts) const {
-  if (ExitCode(pod) == kKilled && !OutOfMemory(pod)) return OnFailure::kReplaceFree;
-  if (FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod)) return OnFailure::kAsUsual;
+  if (controllers::ExitCode(pod) == kKilled && !OutOfMemory(pod)) return OnFailure::kReplaceFree;
+  if (controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod) || api::IsDeleting(pod))
+    return OnFailure::kAsUsual;
   if (replica.type == kMaster) return OnFailure::kAsUsual;
   if (restarts < replica.relaunches) return OnFailure::kReplace;
   return count.failed < replica.replicas ? OnFailure::kIgnore : OnFailure::kAsUsual;
@@ -197,4 +201,4 @@ void AddElasticdlJobs(const JobKindOptions& options, JobKindList& kinds) {
   kinds.push_back({MakeElasticdlJobKind(options), nullptr, nullptr});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -22,8 +22,8 @@
 
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 std::unique_ptr<JobKind> MakeElasticdlJobKind(const JobKindOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,10 +5,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using manager::kSecond;
+using manager::TestCluster;
 
 const client::Resource kJobs{"elasticdl.org", "v1alpha1", "elasticdljobs", true};
 using client::resources::kPods;
@@ -208,4 +211,4 @@ TEST(ElasticdlJob, IsRefusedByField) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

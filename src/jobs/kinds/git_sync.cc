@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kAnnotation = "kubedl.io/git-sync-config";
@@ -111,4 +111,4 @@ Status AddGitSync(const json::Value& job, JobSpec& spec) {
   return Status::Ok();
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,10 +7,10 @@
 #include "base/status.h"
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // Into the templates of all replicas. kInvalid names the annotation's field. A job without the
 // annotation stays as it is.
 Status AddGitSync(const json::Value& job, JobSpec& spec);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

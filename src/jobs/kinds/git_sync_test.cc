@@ -6,7 +6,7 @@
 #include "jobs/kinds/kubedl_job.h"
 #include "json/yaml.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 json::Value JobWith(const std::string& config) {
@@ -65,4 +65,4 @@ TEST(GitSync, MistakesNameTheField) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -13,8 +13,10 @@
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/gpu_request.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::WrongField;
 
 void ReadOptional(const json::Value& policy, std::string_view field, std::optional<int64_t>& to) {
   const json::Value* value = json::Find(policy, {field});
@@ -147,7 +149,9 @@ Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view
   PriorityShare share;
   const size_t equals = text.find('=');
   share.priority_class = text.substr(0, equals);
-  auto wrong = [&](std::string_view message) { return WrongText(field, text, message); };
+  auto wrong = [&](std::string_view message) {
+    return controllers::WrongText(field, text, message);
+  };
   if (std::string fault = api::CheckDnsSubdomain(share.priority_class); !fault.empty()) {
     return wrong(StrCat("must be a priority class, or CLASS=PART such as high=0.5: ", fault));
   }
@@ -228,7 +232,8 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
   if (pod_template == nullptr || api::Containers(*pod_template).empty()) {
     return WrongField(StrCat(field, ".template.spec.containers"), "Required value");
   }
-  SWELL_RETURN_IF_ERROR(CheckTemplateAsks(*pod_template, StrCat(field, ".template.")));
+  SWELL_RETURN_IF_ERROR(
+      sched_inputs::CheckTemplateAsks(*pod_template, StrCat(field, ".template.")));
   replica.pod_template = *pod_template;
   return replica;
 }
@@ -295,9 +300,9 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec) {
 }
 
 Status ReadSwellHints(const json::Value& job, JobSpec& spec) {
-  std::string_view project = api::Label(job, keys::kProject);
+  std::string_view project = api::Label(job, api::keys::kProject);
   if (!project.empty()) spec.project = project;
-  std::string_view on_preemption = api::Annotation(job, keys::kOnPreemption);
+  std::string_view on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (ToLower(on_preemption) == "fail") spec.on_preemption = OnPreemption::kFail;
   for (const ReplicaSpec& replica : spec.replicas) {
     if (!spec.priority_class.empty()) break;
@@ -346,4 +351,4 @@ std::string ReplicaName(std::string_view job, std::string_view type, int64_t ind
   return StrCat(job, "-", ToLower(type), "-", index);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

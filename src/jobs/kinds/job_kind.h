@@ -15,7 +15,7 @@
 #include "kube/controllers/wrong_field.h"
 #include "sched/state/types.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // With which the processes of one job reach each other by SSH.
 struct SshKeyPair {
@@ -250,4 +250,4 @@ std::vector<std::string> IgnoredFields(const json::Value& job);
 // "<job>-<type>-<index>".
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -1,6 +1,6 @@
 #include "jobs/kinds/job_kinds.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 #define SWELL_JOB_KIND(name) \
   void Add##name##Jobs(const JobKindOptions& options, JobKindList& kinds);
@@ -15,4 +15,4 @@ JobKindList MakeJobKinds(const JobKindOptions& options) {
   return kinds;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

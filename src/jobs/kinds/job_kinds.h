@@ -15,16 +15,17 @@
 #include "autoscaling/scale_target.h"
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 struct JobKindEntry {
   std::unique_ptr<JobKind> kind;
-  ReadScaleTarget scale = nullptr;    // for scaling by the throughput that the job reports
-  ReadTargetRole target = nullptr;    // for scaling to a target
-  ReadGoodputRole goodput = nullptr;  // for scaling by goodput
+  autoscaling::ReadScaleTarget scale =
+      nullptr;  // for scaling by the throughput that the job reports
+  autoscaling::ReadTargetRole target = nullptr;    // for scaling to a target
+  autoscaling::ReadGoodputRole goodput = nullptr;  // for scaling by goodput
 };
 using JobKindList = std::vector<JobKindEntry>;
 
 JobKindList MakeJobKinds(const JobKindOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,7 +7,7 @@
 #include "kube/api/objects/job.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr std::string_view kMaster = "Master";
@@ -91,12 +91,12 @@ void KubedlJobKind::PreparePod(const JobMember& member, json::Value& pod) const 
   const int64_t rank = member.rank();
   const int64_t port = PyTorchPort(job, spec, options_);
   if (rank == 0 || spec.elastic) AddContainerPort(pod, kPyTorchPortName, port);
-  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  controllers::SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (spec.elastic) {
     // Members join and leave, and each new rendezvous counts as a restart.
-    SetEnv(pod, "PET_MAX_RESTARTS", "100");
+    controllers::SetEnv(pod, "PET_MAX_RESTARTS", "100");
     // A rendezvous outlives its job; the next job of this name is to find none.
-    SetEnv(pod, "SWELL_RUN_ID", api::Uid(job));
+    controllers::SetEnv(pod, "SWELL_RUN_ID", api::Uid(job));
     return PrependLauncherOptions(job, spec, port, pod);
   }
   SetRankEnv(pod, {.leader = ReplicaName(api::Name(job), spec.replicas.front().type, 0),
@@ -141,7 +141,7 @@ std::unique_ptr<JobKind> MakeKubedlJobKind(const JobKindOptions& options) {
 }
 
 void AddKubedlJobs(const JobKindOptions& options, JobKindList& kinds) {
-  kinds.push_back({MakeKubedlJobKind(options), KubedlScaleTarget, nullptr});
+  kinds.push_back({MakeKubedlJobKind(options), autoscaling::KubedlScaleTarget, nullptr});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

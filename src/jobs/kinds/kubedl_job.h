@@ -10,11 +10,11 @@
 #include "jobs/kinds/job_kind.h"
 #include "jobs/kinds/pytorch_job.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 inline const client::Resource kKubedlPyTorchJobs{"training.kubedl.io", "v1alpha1", "pytorchjobs",
                                                  true};
 
 std::unique_ptr<JobKind> MakeKubedlJobKind(const JobKindOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -13,7 +13,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 struct PodAge {
   WallTime created;
@@ -45,4 +45,4 @@ struct LastPreemption {
   }
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -6,7 +6,9 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
+
+using controllers::SetEnv;
 
 json::Array& ArrayIn(json::Value& holder, std::string_view name) {
   json::Value* found = json::FindMutable(holder, {name});
@@ -95,4 +97,4 @@ json::Value LeaderService(std::string_view name,
                                             {"ports", json::Array{std::move(service_port)}}}}};
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,7 +11,7 @@
 
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 inline constexpr int64_t kLaunchPort = 23456;
 
@@ -62,4 +62,4 @@ json::Value LeaderService(std::string_view name,
                           std::string_view port_name,
                           int64_t port);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

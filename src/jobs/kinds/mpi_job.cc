@@ -10,8 +10,10 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
 
 constexpr std::string_view kVolume = "mpi-job-config";
 constexpr std::string_view kHorovodHosts = "horovod-hosts";
@@ -276,4 +278,4 @@ void PrepareMpiPod(const json::Value& job,
   LetServe(json::FindMutable(pod, {"spec", "containers"})->get_array().front());
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

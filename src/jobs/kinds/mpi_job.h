@@ -14,7 +14,7 @@
 
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 inline constexpr std::string_view kLauncher = "Launcher";
 
@@ -29,4 +29,4 @@ void PrepareMpiPod(const json::Value& job,
                    const JobKindOptions& options,
                    json::Value& pod);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

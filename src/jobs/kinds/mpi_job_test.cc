@@ -6,14 +6,15 @@
 #include "base/strings.h"
 #include "jobs/kinds/role_job.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kConfigMaps;
 using client::resources::kPods;
 using client::resources::kSecrets;
+using manager::TestCluster;
 
 const client::Resource kMpiJobs{"kubeflow.org", "v1", "mpijobs", true};
 const client::Resource kRoles{"rbac.authorization.k8s.io", "v1", "roles", true};
@@ -416,4 +417,4 @@ TEST_F(MpiJobTest, AJobWithoutALauncherIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

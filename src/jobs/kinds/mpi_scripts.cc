@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // Options may also follow the host, as horovodrun writes them. A worker that starts at the same
@@ -198,4 +198,4 @@ json::Array ServeOrWait(const json::Array& server) {
   return words;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -8,7 +8,7 @@
 
 #include "json/value.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 inline constexpr std::string_view kMpiFolder = "/etc/mpi";
 inline constexpr std::string_view kMpiHostfile = "hostfile";
@@ -27,4 +27,4 @@ json::Array SshServer();
 // Runs the SSH server that these words start, where the image has it; else waits.
 json::Array ServeOrWait(const json::Array& server);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 class MpiScripts : public ::testing::Test {
@@ -164,4 +164,4 @@ TEST_F(MpiScripts, AWorkerWithoutAServerThatStartsWaits) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,8 +10,10 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
 
 constexpr std::string_view kMaster = "Master";
 constexpr std::string_view kWorker = "Worker";
@@ -165,16 +167,17 @@ Status CheckLaunch(const json::Value& policy) {
   for (const auto& [name, least, most] : kBounds) {
     const int64_t number = json::GetInt(policy, {name}, least);
     if (number >= least && number <= most) continue;
-    return WrongField(StrCat("spec.elasticPolicy.", name), number,
-                      StrCat("must be between ", least, " and ", most));
+    return controllers::WrongField(StrCat("spec.elasticPolicy.", name), number,
+                                   StrCat("must be between ", least, " and ", most));
   }
   const std::string_view endpoint = json::GetString(policy, {"rdzvEndpoint"});
   const size_t colon = endpoint.rfind(':');
   if (colon != std::string_view::npos && !endpoint.ends_with(']')) {
     const auto port = ParseInt(endpoint.substr(colon + 1));
     if (!port || *port < 1 || *port > kPortMax) {
-      return WrongText("spec.elasticPolicy.rdzvEndpoint", endpoint,
-                       StrCat("must be HOST or HOST:PORT, the port between 1 and ", kPortMax));
+      return controllers::WrongText(
+          "spec.elasticPolicy.rdzvEndpoint", endpoint,
+          StrCat("must be HOST or HOST:PORT, the port between 1 and ", kPortMax));
     }
   }
   return Status::Ok();
@@ -187,9 +190,9 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
   if (!policy.given) return Status::Ok();
   const std::string_view backend = policy.backend;
   if (backend != "c10d" && backend != "etcd" && backend != "etcd-v2") {
-    return WrongField("spec.elasticPolicy.rdzvBackend",
-                      StrCat("Unsupported value: ", Quote(backend),
-                             ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
+    return controllers::WrongField("spec.elasticPolicy.rdzvBackend",
+                                   StrCat("Unsupported value: ", Quote(backend),
+                                          ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
   }
   SWELL_RETURN_IF_ERROR(CheckLaunch(*json::Find(body, {"elasticPolicy"})));
   return ReadWorkerBounds(body, spec);
@@ -206,7 +209,7 @@ std::unique_ptr<JobKind> MakePyTorchJobKind(const JobKindOptions& options) {
 }
 
 void AddPytorchJobs(const JobKindOptions& options, JobKindList& kinds) {
-  kinds.push_back({MakePyTorchJobKind(options), nullptr, PyTorchTargetRole});
+  kinds.push_back({MakePyTorchJobKind(options), nullptr, autoscaling::PyTorchTargetRole});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -7,7 +7,7 @@
 
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 std::unique_ptr<JobKind> MakePyTorchJobKind(const JobKindOptions& options);
 
@@ -18,4 +18,4 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec);
 inline constexpr std::string_view kPyTorchPortName = "pytorchjob-port";
 int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,8 +11,10 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
 
 constexpr std::string_view kKubedl = "training.kubedl.io";
 constexpr std::string_view kWorker = "Worker";
@@ -170,16 +172,16 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
   ReplicaSpec& first = spec.replicas.front();
   if (!kind_spec_.head.empty()) {
     if (first.type != kind_spec_.head) {
-      return WrongField(StrCat("spec.", kind_spec_.roles_field, ".", kind_spec_.head),
-                        "Required value");
+      return controllers::WrongField(StrCat("spec.", kind_spec_.roles_field, ".", kind_spec_.head),
+                                     "Required value");
     }
     first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
     first.numbered = false;
     first.vital = first.replicas;
   }
   if (!IsChief(first) && first.type != kWorker) {
-    return WrongField(StrCat("spec.", kind_spec_.roles_field),
-                      "Invalid value: must have Workers, or a role that leads them");
+    return controllers::WrongField(StrCat("spec.", kind_spec_.roles_field),
+                                   "Invalid value: must have Workers, or a role that leads them");
   }
   ReadRunPolicy(body, spec);
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
@@ -189,8 +191,9 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
   if (kind_spec_.elastic) SWELL_RETURN_IF_ERROR(ReadWorkerBounds(body, spec));
   const std::string_view success = json::GetString(body, {"successPolicy"});
   if (!success.empty() && success != "AllWorkers") {
-    return WrongField("spec.successPolicy", StrCat("Unsupported value: ", Quote(success),
-                                                   ": supported values: \"\", \"AllWorkers\""));
+    return controllers::WrongField(
+        "spec.successPolicy",
+        StrCat("Unsupported value: ", Quote(success), ": supported values: \"\", \"AllWorkers\""));
   }
   spec.all_must_succeed = success == "AllWorkers" || !kind_spec_.first_worker_ends;
   return spec;
@@ -354,7 +357,7 @@ void SetPaddleEnv(const ConnectedMember& member, json::Value& pod) {
   SetEnv(pod, "PADDLE_JOB_ID", member.name());
   SetEnv(pod, "PADDLE_NNODES", std::to_string(member.spec.TotalReplicas()));
   // The launcher of the first node knows itself by its address, not by its name.
-  if (member.leads()) SetEnvFromField(pod, "POD_IP_DUMMY", "status.podIP");
+  if (member.leads()) controllers::SetEnvFromField(pod, "POD_IP_DUMMY", "status.podIP");
   SetEnv(pod, "PADDLE_MASTER",
          StrCat(member.leads() ? "$(POD_IP_DUMMY)" : member.leader(), ":", member.leader_port()));
   const bool servers = member.spec.replicas.front().type != kWorker;
@@ -401,4 +404,4 @@ void AddRoleJobs(const JobKindOptions& options, JobKindList& kinds) {
   for (auto& kind : MakeRoleJobKinds(options)) kinds.push_back({std::move(kind), nullptr, nullptr});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -11,8 +11,8 @@
 
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& options);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -6,13 +6,14 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kServices;
+using manager::TestCluster;
 
 const client::Resource kTfJobs{"kubeflow.org", "v1", "tfjobs", true};
 const client::Resource kKubedlTfJobs{"training.kubedl.io", "v1alpha1", "tfjobs", true};
@@ -248,4 +249,4 @@ TEST_F(RoleJobTest, WhatIsNoRoleIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

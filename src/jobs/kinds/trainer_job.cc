@@ -12,8 +12,11 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
+using controllers::WrongField;
 
 constexpr std::string_view kGroup = "trainer.kubeflow.org";
 constexpr std::string_view kVersion = "v1alpha1";
@@ -61,8 +64,9 @@ Result<json::Value> TrainJobKind::FindRuntime(const json::Value& job) const {
   const std::string_view group = json::GetString(body, {"runtimeRef", "apiGroup"}, kGroup);
   const bool of_cluster = kind == "ClusterTrainingRuntime";
   if (group != kGroup || (!of_cluster && kind != "TrainingRuntime")) {
-    return WrongText("spec.runtimeRef.kind", kind,
-                     "must be ClusterTrainingRuntime or TrainingRuntime of trainer.kubeflow.org");
+    return controllers::WrongText(
+        "spec.runtimeRef.kind", kind,
+        "must be ClusterTrainingRuntime or TrainingRuntime of trainer.kubeflow.org");
   }
   json::SharedValue found;
   if (options_.find) {
@@ -265,4 +269,4 @@ void AddTrainerJobs(const JobKindOptions& options, JobKindList& kinds) {
   kinds.push_back({std::make_unique<TrainJobKind>(options), nullptr, nullptr});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,12 +5,14 @@
 #include "jobs/kinds/job_kinds.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
+using manager::kSecond;
+using manager::TestCluster;
 
 const client::Resource kTrainJobs{"trainer.kubeflow.org", "v1alpha1", "trainjobs", true};
 
@@ -151,4 +153,4 @@ TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

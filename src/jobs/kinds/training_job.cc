@@ -10,8 +10,11 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_env.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
+using controllers::WrongField;
 
 constexpr std::string_view kPortName = "rendezvous";
 
@@ -59,7 +62,7 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
 Result<ReplicaSpec> ReadRole(std::string_view name, const json::Value& role) {
   const std::string field = StrCat("spec.roles.", name);
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
-    return WrongText(field, name, wrong);
+    return controllers::WrongText(field, name, wrong);
   }
   SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, name, role, {}));
   SWELL_RETURN_IF_ERROR(ReadElastic(role, field, replica));
@@ -136,11 +139,11 @@ Result<JobSpec> TrainingJobKind::Read(const json::Value& job) const {
 }
 
 json::Object TrainingJobKind::Labels(const JobMember& member) const {
-  json::Object labels{{keys::kJobName, api::Name(member.job)},
-                      {keys::kJobRole, ToLower(member.role.type)},
-                      {keys::kJobIndex, std::to_string(member.index)}};
-  std::string_view workload = api::Label(member.job, keys::kWorkload);
-  if (!workload.empty()) labels[keys::kWorkload] = workload;
+  json::Object labels{{api::keys::kJobName, api::Name(member.job)},
+                      {api::keys::kJobRole, ToLower(member.role.type)},
+                      {api::keys::kJobIndex, std::to_string(member.index)}};
+  std::string_view workload = api::Label(member.job, api::keys::kWorkload);
+  if (!workload.empty()) labels[api::keys::kWorkload] = workload;
   return labels;
 }
 
@@ -254,8 +257,8 @@ std::unique_ptr<JobKind> MakeTrainingJobKind(const JobKindOptions& options) {
 }
 
 void AddTrainingJobs(const JobKindOptions& options, JobKindList& kinds) {
-  kinds.push_back(
-      {MakeTrainingJobKind(options), TrainingScaleTarget, TrainingTargetRole, TrainingGoodputRole});
+  kinds.push_back({MakeTrainingJobKind(options), autoscaling::TrainingScaleTarget,
+                   autoscaling::TrainingTargetRole, autoscaling::TrainingGoodputRole});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

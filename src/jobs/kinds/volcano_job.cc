@@ -13,8 +13,11 @@
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
+
+using controllers::SetEnv;
+using controllers::WrongField;
 
 constexpr std::string_view kHostsFolder = "/etc/volcano";
 constexpr int64_t kRetriesUsual = 3;
@@ -55,7 +58,8 @@ Result<PyTorchPlugin> ReadPyTorchPlugin(const json::Value& job) {
     } else if (name.starts_with("wait-master-") && equals != std::string_view::npos) {
       continue;
     } else {
-      return WrongText(field, whole, "must be --master=TASK, --worker=TASK or --port=NUMBER");
+      return controllers::WrongText(field, whole,
+                                    "must be --master=TASK, --worker=TASK or --port=NUMBER");
     }
   }
   return plugin;
@@ -165,7 +169,7 @@ Result<ReplicaSpec> ReadTask(const json::Value& task, size_t index, const Polici
   // Volcano's API server names tasks without a name so.
   const std::string name(json::GetString(task, {"name"}, StrCat("default", index)));
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
-    return WrongText(field + ".name", name, wrong);
+    return controllers::WrongText(field + ".name", name, wrong);
   }
   for (std::string_view unknown : {"dependsOn", "partitionPolicy", "topologyPolicy"}) {
     const json::Value* found = json::Find(task, {unknown});
@@ -391,8 +395,9 @@ OnFailure VolcanoJobKind::ClassifyFailure(const ReplicaSpec& replica,
                                           const ReplicaCount&,
                                           const json::Value& pod,
                                           int64_t) const {
-  if (FailedByCluster(pod) || WasDisrupted(pod)) return OnFailure::kAsUsual;
-  const std::optional<int64_t> code = ExitCode(pod);
+  if (controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod))
+    return OnFailure::kAsUsual;
+  const std::optional<int64_t> code = controllers::ExitCode(pod);
   for (const FailurePolicy& policy : replica.on_failure) {
     if (!policy.exit_code || policy.exit_code == code) return policy.action;
   }
@@ -451,4 +456,4 @@ void AddVolcanoJobs(const JobKindOptions&, JobKindList& kinds) {
   kinds.push_back({std::make_unique<VolcanoJobKind>(), nullptr, nullptr});
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,12 +5,14 @@
 #include "jobs/kinds/job_kinds.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
+using manager::kSecond;
+using manager::TestCluster;
 
 const client::Resource kVolcanoJobs{"batch.volcano.sh", "v1alpha1", "jobs", true};
 
@@ -206,4 +208,4 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -8,7 +8,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/pod.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr int64_t kMib = 1 << 20;
@@ -142,4 +142,4 @@ int64_t MemoryLimitOf(const json::Value& pod, std::string_view container) {
   return 0;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -12,7 +12,7 @@
 #include "json/value.h"
 #include "kube/api/objects/failure.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // How long a job waits for its next start after `crashes` failures in a row; the same rule as nodes
 // have for containers. Zero: it starts at once.
@@ -52,4 +52,4 @@ void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& 
 // The container's memory limit in bytes; 0 if it has none.
 int64_t MemoryLimitOf(const json::Value& pod, std::string_view container);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

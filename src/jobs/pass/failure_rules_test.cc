@@ -6,7 +6,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/test_document.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
@@ -87,4 +87,4 @@ TEST(FailureRules, ARaiseReachesItsContainerAndLowersNothing) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

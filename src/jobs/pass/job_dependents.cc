@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using Written = Result<json::SharedValue>;
@@ -96,4 +96,4 @@ void PutDependents(client::Client& client,
           0);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

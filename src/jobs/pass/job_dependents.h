@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "kube/client/client.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // `job` owns them from then on. kAlreadyExists names an object that belongs to another one.
 // `done` also gets the names of service accounts that could not be made.
@@ -23,4 +23,4 @@ void PutDependents(client::Client& client,
                    std::vector<json::Value> dependents,
                    std::function<void(const Status&, const std::set<std::string>&)> done);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

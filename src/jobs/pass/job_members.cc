@@ -13,10 +13,8 @@
 #include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/progress.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
-
-namespace keys = api::keys;
 
 json::Value PodSets(const JobSpec& spec) {
   json::Array sets;
@@ -58,7 +56,7 @@ int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
 // 0: the job does not say.
 int64_t HangSeconds(const json::Value& job) {
   const int64_t field = json::GetInt(job, {"spec", "health", "hangSeconds"});
-  return field > 0 ? field : ParseInt(api::Annotation(job, keys::kHangSeconds)).value_or(0);
+  return field > 0 ? field : ParseInt(api::Annotation(job, api::keys::kHangSeconds)).value_or(0);
 }
 
 // The node then reports the end of a failed container's log, so that the job can say what it was.
@@ -82,33 +80,33 @@ void Annotate(const JobMember& member, json::Value& pod) {
     if (!api::Annotation(pod, key).empty()) json::Remove(pod, {"metadata", "annotations", key});
   };
   const auto& [job, spec, role, index] = member;
-  if (spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
+  if (spec.elastic && api::Annotation(pod, api::keys::kMemberPriority).empty()) {
     // The first members are given up last: the others meet at the very first.
-    set(keys::kMemberPriority, std::to_string(Ordinals(spec, role) - index));
+    set(api::keys::kMemberPriority, std::to_string(Ordinals(spec, role) - index));
   }
   if (spec.active_deadline_seconds) {
-    set(keys::kMaxRunSeconds, std::to_string(*spec.active_deadline_seconds));
+    set(api::keys::kMaxRunSeconds, std::to_string(*spec.active_deadline_seconds));
   }
   if (const int64_t bound = HangSeconds(job); bound > 0) {
     set(api::keys::kHangSeconds, std::to_string(bound));
   }
-  const std::string_view user = api::Annotation(job, keys::kUser);
-  if (!user.empty()) set(keys::kUser, user);
+  const std::string_view user = api::Annotation(job, api::keys::kUser);
+  if (!user.empty()) set(api::keys::kUser, user);
   // The job's author answers for its pods, whatever its templates say.
-  const std::string_view security = api::Annotation(job, keys::kPodSecurity);
+  const std::string_view security = api::Annotation(job, api::keys::kPodSecurity);
   if (security.empty()) {
-    drop(keys::kPodSecurity);
+    drop(api::keys::kPodSecurity);
   } else {
-    set(keys::kPodSecurity, security);
+    set(api::keys::kPodSecurity, security);
   }
   if (const int64_t before = api::PreemptionCount(job); before > 0) {
-    set(keys::kPreemptionsBefore, std::to_string(before));
+    set(api::keys::kPreemptionsBefore, std::to_string(before));
   }
   // A request in a template would be repeated for ever.
-  drop(keys::kJobRequest);
-  drop(keys::kRequeues);
-  const std::string_view requeues = api::Annotation(job, keys::kRequeues);
-  if (!requeues.empty()) set(keys::kRequeues, requeues);
+  drop(api::keys::kJobRequest);
+  drop(api::keys::kRequeues);
+  const std::string_view requeues = api::Annotation(job, api::keys::kRequeues);
+  if (!requeues.empty()) set(api::keys::kRequeues, requeues);
 }
 
 }  // namespace
@@ -122,10 +120,11 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   json::Object labels = api::Labels(pod);
   for (auto& [key, value] : parts.kind.Labels(member)) labels[key] = value;
   if (spec.grouped) {
-    labels[keys::kPodGroup] = spec.GroupOf(api::Name(parts.job), parts.gang_class, replica, index);
-    labels[keys::kPodSet] = ToLower(replica.type);
+    labels[api::keys::kPodGroup] =
+        spec.GroupOf(api::Name(parts.job), parts.gang_class, replica, index);
+    labels[api::keys::kPodSet] = ToLower(replica.type);
   }
-  if (!spec.project.empty()) labels[keys::kProject] = spec.project;
+  if (!spec.project.empty()) labels[api::keys::kProject] = spec.project;
   std::string name = member.pod_name();
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, api::Namespace(parts.job));
@@ -146,11 +145,11 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
     json::Set(pod, {"spec", "schedulerName"}, "swell");
   parts.kind.PreparePod(member, pod);
   KeepLastWords(pod);
-  AvoidNodes(pod, api::Annotation(parts.job, keys::kAvoidedNodes));
-  HoldToGpuType(pod, api::Annotation(parts.job, keys::kHeldGpuType));
-  if (api::Annotation(parts.job, keys::kMemoryRefused).empty()) {
+  AvoidNodes(pod, api::Annotation(parts.job, api::keys::kAvoidedNodes));
+  HoldToGpuType(pod, api::Annotation(parts.job, api::keys::kHeldGpuType));
+  if (api::Annotation(parts.job, api::keys::kMemoryRefused).empty()) {
     RaiseMemoryOf(pod, ToLower(replica.type),
-                  ParseMemoryRaises(api::Annotation(parts.job, keys::kMemoryRaised)));
+                  ParseMemoryRaises(api::Annotation(parts.job, api::keys::kMemoryRaised)));
   }
   return pod;
 }
@@ -200,4 +199,4 @@ Result<json::Array> MakeGang(const JobKind& kind, const json::Value& job) {
   return objects;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -8,7 +8,7 @@
 
 #include "jobs/kinds/job_kind.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // A job as its kind reads it. What it points at outlives it.
 struct JobParts {
@@ -25,4 +25,4 @@ json::Value MakePodGroup(const JobParts& parts, const std::string& name);
 // kInvalid names the field that cannot be read; kNotAcceptable where members have no gang.
 Result<json::Array> MakeGang(const JobKind& kind, const json::Value& job);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,7 +10,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // The scheduler deletes the pods that it marks. If one is still there after this, the scheduler has
@@ -33,7 +33,8 @@ void JobPass::ObserveFailure() {
   std::vector<json::SharedValue> all, active;
   for (const auto& [pod_name, pod] : pods) {
     all.push_back(pod);
-    if (!api::IsDeleting(*pod) && !HasEnded(*pod) && !StepsAgain(*pod, now)) active.push_back(pod);
+    if (!api::IsDeleting(*pod) && !api::HasEnded(*pod) && !StepsAgain(*pod, now))
+      active.push_back(pod);
   }
   failure = api::FirstFailure(all, now);
   // Members that were taken away have not failed.
@@ -77,7 +78,7 @@ bool JobPass::KeepsVitalMembers() const {
     for (int64_t k = 0; k < std::min(replica.vital, replica.replicas); ++k) {
       auto pod = pods.find(replica.PodName(name, k));
       if (pod == pods.end() || !api::IsBound(*pod->second) || api::IsDeleting(*pod->second) ||
-          WasPreempted(*pod->second) || WasDisrupted(*pod->second)) {
+          controllers::WasPreempted(*pod->second) || controllers::WasDisrupted(*pod->second)) {
         return false;
       }
     }
@@ -171,8 +172,8 @@ void JobPass::NoteEnd(bool failed, std::string_view reason) {
 
 void JobPass::StopPods(Which which) {
   for (const auto& [pod_name, pod] : pods) {
-    if (api::IsDeleting(*pod) || (which == Which::kUnfinished && HasEnded(*pod))) continue;
-    const Duration marked = now - PreemptionTime(*pod).value_or(WallTime());
+    if (api::IsDeleting(*pod) || (which == Which::kUnfinished && api::HasEnded(*pod))) continue;
+    const Duration marked = now - controllers::PreemptionTime(*pod).value_or(WallTime());
     if (marked >= Duration::zero() && marked < kMarkedMax) {
       RequeueAfter(kMarkedMax - marked);
     } else {
@@ -182,7 +183,8 @@ void JobPass::StopPods(Which which) {
 }
 
 void JobPass::AvoidNode(std::string_view node) {
-  annotations[keys::kAvoidedNodes] = AddAvoidedNode(DecidedAnnotation(keys::kAvoidedNodes), node);
+  annotations[api::keys::kAvoidedNodes] =
+      AddAvoidedNode(DecidedAnnotation(api::keys::kAvoidedNodes), node);
 }
 
 void JobPass::AddEvent(std::string_view type, std::string_view reason, std::string message) {
@@ -193,4 +195,4 @@ void JobPass::RequeueAfter(Duration delay) {
   if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -15,7 +15,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 // Types of a job's conditions that several parts set.
 inline constexpr std::string_view kDegraded = "Degraded";
@@ -119,4 +119,4 @@ struct JobPass {
   void NoteEnd(bool failed, std::string_view reason);
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -9,7 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 // After this a pod that was created but never seen is created again: it may have been deleted while
@@ -36,14 +36,14 @@ void LeaveOutAccounts(const std::set<std::string>& accounts, std::vector<json::V
 
 }  // namespace
 
-JobWrites::JobWrites(Context& context, const JobKind& kind, Answers answers)
+JobWrites::JobWrites(controllers::Context& context, const JobKind& kind, Answers answers)
     : clock_(context.clock),
       kind_(kind),
       answers_(std::move(answers)),
       pods_(context.informers.Of(client::resources::kPods)),
       groups_(context.informers.Of(client::resources::kPodGroups)),
       services_(context.informers.Of(client::resources::kServices)),
-      events_(MakeRecorder(context, ToLower(kind.kind()) + "-controller")),
+      events_(controllers::MakeRecorder(context, ToLower(kind.kind()) + "-controller")),
       client_(
           context.executor, context.server, context.user, ToLower(kind.kind()) + "-controller") {}
 
@@ -59,7 +59,7 @@ void JobWrites::Forget(const std::string& job_uid) {
 // The status is written before the writes that follow from it. Writes that only add objects need
 // not wait for it.
 void JobWrites::Write(const PassPtr& pass, client::WorkQueue::Done done) {
-  auto writes = MakeBatch(std::move(done));
+  auto writes = controllers::MakeBatch(std::move(done));
   writes->RequeueAfter(pass->requeue_after);
   auto rest = [this, pass, writes] { WriteRest(pass, writes); };
   if (pass->OnlyAdds()) {
@@ -112,17 +112,18 @@ void JobWrites::WriteRest(const PassPtr& pass, const BatchPtr& writes) {
     // Swell's agent reads the annotation; any kubelet stops a pod whose deadline is over. Both end
     // it with phase Failed and leave it listed.
     json::Value patch = json::Object{
-        {"metadata",
-         json::Object{{"uid", api::Uid(*pod)},
-                      {"annotations", json::Object{{keys::kStopRequested, "the job has failed"}}}}},
+        {"metadata", json::Object{{"uid", api::Uid(*pod)},
+                                  {"annotations", json::Object{{api::keys::kStopRequested,
+                                                                "the job has failed"}}}}},
         {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, writes->Track());
   }
   for (const json::SharedValue& pod : pass->free_pods) {
     const json::Value patch = json::Object{
-        {"metadata", json::Object{{"uid", api::Uid(*pod)},
-                                  {"annotations", json::Object{{keys::kPreemptsFrom, nullptr}}}}}};
+        {"metadata",
+         json::Object{{"uid", api::Uid(*pod)},
+                      {"annotations", json::Object{{api::keys::kPreemptsFrom, nullptr}}}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, writes->Track());
   }
@@ -183,7 +184,7 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
 
 void JobWrites::CreatePods(const PassPtr& pass, const BatchPtr& writes, const std::string& group) {
   for (const json::Value& pod : pass->create_pods) {
-    if (pass->spec.grouped && api::Label(pod, keys::kPodGroup) != group) continue;
+    if (pass->spec.grouped && api::Label(pod, api::keys::kPodGroup) != group) continue;
     client_.Create(client::resources::kPods, pass->ns, pod,
                    writes->Track([this, pass](const Result<json::SharedValue>& result) {
                      if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
@@ -291,22 +292,22 @@ void JobWrites::NoteRefusal(JobPass& pass) {
 // A limit of the namespace, or its quota, refuses the memory: the pods get what the job says.
 void JobWrites::GiveBackMemory(const PassPtr& pass, const Status& refused) {
   if (refused.message().find("memory") == std::string::npos ||
-      api::Annotation(*pass->job, keys::kMemoryRaised).empty() ||
-      !api::Annotation(*pass->job, keys::kMemoryRefused).empty()) {
+      api::Annotation(*pass->job, api::keys::kMemoryRaised).empty() ||
+      !api::Annotation(*pass->job, api::keys::kMemoryRefused).empty()) {
     return;
   }
   const json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"uid", api::Uid(*pass->job)},
-                    {"annotations", json::Object{{keys::kMemoryRefused, refused.message()}}}}}};
+      {"metadata", json::Object{{"uid", api::Uid(*pass->job)},
+                                {"annotations",
+                                 json::Object{{api::keys::kMemoryRefused, refused.message()}}}}}};
   client_.Patch(kind_.resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
                 [this, pass](const Result<json::SharedValue>& job) {
                   if (!job.ok()) return answers_.on_again(pass->key);
                   events_.Record(*pass->job, "Warning", "MemoryNotRaised",
                                  StrCat("Pods with more memory were refused, so they are made "
                                         "with the memory that the job says: ",
-                                        api::Annotation(**job, keys::kMemoryRefused)));
+                                        api::Annotation(**job, api::keys::kMemoryRefused)));
                 });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -18,7 +18,7 @@
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class JobWrites {
  public:
@@ -28,7 +28,7 @@ class JobWrites {
     std::function<void(const JobPass&)> on_status;         // the job has the pass's status
     std::function<void(const std::string& key)> on_again;  // the job needs another pass
   };
-  JobWrites(Context& context, const JobKind& kind, Answers answers);
+  JobWrites(controllers::Context& context, const JobKind& kind, Answers answers);
 
   void Write(const std::shared_ptr<JobPass>& pass, client::WorkQueue::Done done);
 
@@ -41,7 +41,7 @@ class JobWrites {
 
  private:
   using PassPtr = std::shared_ptr<JobPass>;
-  using BatchPtr = std::shared_ptr<WriteBatch>;
+  using BatchPtr = std::shared_ptr<controllers::WriteBatch>;
 
   void WriteStatus(const PassPtr& pass,
                    const json::Value& job,
@@ -67,8 +67,8 @@ class JobWrites {
   client::Client client_;
   // Pods created, "JOB_UID/NAME", until the watch shows them. The watch lags when the API server is
   // busy; without this each of them would be created once more.
-  Expectations expected_;
+  controllers::Expectations expected_;
   std::map<std::string, std::string> refused_;  // why members cannot be created, by their job's uid
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -5,9 +5,10 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/progress.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
-ProgressMetrics::ProgressMetrics(const Context& context, const client::Resource& resource)
+ProgressMetrics::ProgressMetrics(const controllers::Context& context,
+                                 const client::Resource& resource)
     : resource_(resource.GroupResource()),
       jobs_(context.informers.Of(resource)),
       registered_(RegisterMetrics(context.metrics, [this](MetricPage& page) { Collect(page); })) {}
@@ -53,4 +54,4 @@ void ProgressMetrics::Collect(MetricPage& page) const {
   }
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -10,11 +10,11 @@
 #include "base/metrics.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class ProgressMetrics {
  public:
-  ProgressMetrics(const Context& context, const client::Resource& resource);
+  ProgressMetrics(const controllers::Context& context, const client::Resource& resource);
 
   static constexpr size_t kJobsMax = 1000;
 
@@ -26,4 +26,4 @@ class ProgressMetrics {
   std::unique_ptr<Metrics::Registration> registered_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

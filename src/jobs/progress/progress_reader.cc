@@ -12,7 +12,7 @@
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 constexpr size_t kReadsAtOnce = 16;
@@ -22,7 +22,7 @@ constexpr Duration kLogTimeout = std::chrono::seconds(10);
 
 // The role that leads, if there is one; then the first member.
 std::tuple<int, int64_t, std::string_view> LeadOrder(const json::Value& pod) {
-  const std::string_view role = api::Label(pod, keys::kPodSet);
+  const std::string_view role = api::Label(pod, api::keys::kPodSet);
   const std::string_view name = api::Name(pod);
   const int64_t index = ParseInt(name.substr(name.rfind('-') + 1)).value_or(0);
   return {api::LeadRank(role), index, name};
@@ -76,11 +76,11 @@ struct ProgressReader::Round {
   bool answered = false;  // the log has come, or is not waited for any more
 };
 
-ProgressReader::ProgressReader(Context context, client::Resource resource)
+ProgressReader::ProgressReader(controllers::Context context, client::Resource resource)
     : context_(std::move(context)),
       jobs_(context_.informers.Of(resource)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(MakeRecorder(context_, "progress-reader")),
+      events_(controllers::MakeRecorder(context_, "progress-reader")),
       queue_(context_.executor,
              context_.metrics,
              StrCat("progress-", resource.GroupResource()),
@@ -90,7 +90,7 @@ ProgressReader::ProgressReader(Context context, client::Resource resource)
              }),
       client_(context_.executor, context_.server, context_.user, "progress-reader") {
   // Jobs without a pattern, which most are, never come to the queue.
-  Follow(
+  controllers::Follow(
       jobs_,
       [this](const json::SharedValue& job) {
         const std::string key = api::KeyOf(*job);
@@ -100,7 +100,7 @@ ProgressReader::ProgressReader(Context context, client::Resource resource)
 }
 
 void ProgressReader::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
+  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   const std::string_view pattern = job ? ProgressPatternOf(*job) : std::string_view();
   if (pattern.empty() || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
@@ -144,7 +144,7 @@ ProgressReader::Known& ProgressReader::Recall(const std::string& key,
 json::SharedValue ProgressReader::LeadOf(const json::Value& job, int64_t& running) const {
   json::SharedValue lead;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(job))) {
-    if (Phase(*pod) != "Running" || api::IsDeleting(*pod)) continue;
+    if (api::Phase(*pod) != "Running" || api::IsDeleting(*pod)) continue;
     ++running;
     if (!lead || LeadOrder(*pod) < LeadOrder(*lead)) lead = pod;
   }
@@ -156,7 +156,7 @@ void ProgressReader::ReadLog(const RoundPtr& round) {
   request.method = "GET";
   request.path = client::resources::kPods.Path(std::string(api::Namespace(*round->pod)),
                                                api::Name(*round->pod), "log");
-  request.query = LogTailQuery(*round->pod, kLogLines, kLogBytes);
+  request.query = autoscaling::LogTailQuery(*round->pod, kLogLines, kLogBytes);
   request.accept = "*/*";
   const TimerId timer =
       context_.executor.After(kLogTimeout, scope_.Wrap([this, round] { OnLog(round, ""); }));
@@ -202,4 +202,4 @@ void ProgressReader::Write(const RoundPtr& round, const elastic::LoggedProgress&
                 });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

@@ -22,11 +22,11 @@
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 
 class ProgressReader {
  public:
-  ProgressReader(Context context, client::Resource resource);
+  ProgressReader(controllers::Context context, client::Resource resource);
 
   static constexpr Duration kInterval = std::chrono::seconds(15);
 
@@ -49,7 +49,7 @@ class ProgressReader {
   void OnLog(const RoundPtr& round, std::string_view log);
   void Write(const RoundPtr& round, const elastic::LoggedProgress& progress);
 
-  Context context_;
+  controllers::Context context_;
   client::Informer& jobs_;
   client::Informer& pods_;
   client::EventRecorder events_;
@@ -64,4 +64,4 @@ std::string_view ProgressPatternOf(const json::Value& job);
 // The name of the field that the pattern is in.
 std::string ProgressPatternField(const json::Value& job);
 
-}  // namespace swell::controllers
+}  // namespace swell::jobs

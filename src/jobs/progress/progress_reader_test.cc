@@ -8,13 +8,14 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/progress.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::jobs {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kTrainingJobs;
+using manager::TestCluster;
 
 // Answers requests for logs.
 class LogServer final : public api::RestHandler {
@@ -172,4 +173,4 @@ TEST_F(ProgressReaderTest, APatternThatFindsNoStepsIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::jobs

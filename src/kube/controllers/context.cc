@@ -16,7 +16,7 @@ std::string OrphanOfJob(const json::Value& pod) {
 void IndexPods(client::Informer& pods) {
   pods.AddIndex("node", [](const json::Value& pod) { return std::string(api::NodeName(pod)); });
   pods.AddIndex("group", [](const json::Value& pod) {
-    std::string_view group = api::Label(pod, keys::kPodGroup);
+    std::string_view group = api::Label(pod, api::keys::kPodGroup);
     return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);
   });
   pods.AddIndex("orphans-of-job", OrphanOfJob);

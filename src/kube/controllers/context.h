@@ -21,8 +21,6 @@
 
 namespace swell::controllers {
 
-namespace keys = api::keys;
-
 // A key is looked at again after this, while the caches are not filled yet.
 inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
 

@@ -10,7 +10,7 @@
 namespace swell::controllers {
 
 bool WasPreempted(const json::Value& pod) {
-  if (!api::Annotation(pod, keys::kPreemptedBy).empty()) return true;
+  if (!api::Annotation(pod, api::keys::kPreemptedBy).empty()) return true;
   const std::optional<api::Condition> target = api::FindCondition(pod, api::kDisruptionTarget);
   return target && target->IsTrue() && target->reason == "PreemptionByScheduler";
 }
@@ -20,13 +20,13 @@ bool WasDisrupted(const json::Value& pod) {
 }
 
 std::string PreemptionMessage(const json::Value& pod) {
-  std::string message(api::Annotation(pod, keys::kPreemptedMessage));
+  std::string message(api::Annotation(pod, api::keys::kPreemptedMessage));
   if (!message.empty()) return message;
   if (const auto target = api::FindCondition(pod, api::kDisruptionTarget)) {
     message = target->message;
   }
   if (message.empty() && WasPreempted(pod)) {
-    message = StrCat("Preempted by ", api::Annotation(pod, keys::kPreemptedBy));
+    message = StrCat("Preempted by ", api::Annotation(pod, api::keys::kPreemptedBy));
   }
   return message;
 }
@@ -64,7 +64,7 @@ std::string_view JobUidLabel(const json::Value& pod) {
 }
 
 int64_t ReportedWorld(const json::Value& pod) {
-  std::string_view text = api::Annotation(pod, keys::kMetrics);
+  std::string_view text = api::Annotation(pod, api::keys::kMetrics);
   if (text.empty()) return -1;
   auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
   return metrics.ok() && metrics->is_object() ? json::GetInt(*metrics, {"world"}, -1) : -1;

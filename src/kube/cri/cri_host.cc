@@ -24,11 +24,11 @@
 namespace swell::cri {
 namespace {
 
-using edge::ProcessContainer;
-using edge::ProcessPod;
 using node::ContainerRef;
 using node::ContainerStarted;
 using node::SandboxInfo;
+using process::ProcessContainer;
+using process::ProcessPod;
 
 // An engine on a busy machine takes its time, and a name whose creation is given up stays reserved.
 constexpr Duration kCreateLimit = std::chrono::minutes(4);
@@ -83,7 +83,7 @@ CriHost::CriHost(Executor& core,
                     reactor,
                     {.data_dir = options.data_dir,
                      .tag = options.instance,
-                     .isolation = edge::Isolation::kFull,
+                     .isolation = process::Isolation::kFull,
                      .ready_dirs = 0,
                      .keep_logs = options.keep_logs,
                      .post = [&reactor](std::function<void()> fn) { reactor.Post(std::move(fn)); }},
@@ -130,14 +130,14 @@ Status CriHost::Start() {
 // Pods are in networks that the engine made. They reach this machine, by its routes, at the address
 // of a bridge that has no ports.
 Status CriHost::StartNetwork() {
-  network_ = std::make_unique<edge::PodNetwork>(edge::PodNetwork::Options{
+  network_ = std::make_unique<process::PodNetwork>(process::PodNetwork::Options{
       .dir = options_.data_dir + "/run/netns",
       .tag = options_.instance,
       .cidr = options_.cluster_cidr,
       .ready = 0,
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start({}));
-  services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge());
+  services_ = std::make_unique<process::ServiceProxy>(reactor_, network_->bridge());
   for (const auto& [uid, pod] : store_.pods()) {
     if (!pod->spec.host_network) FindPodsDevice(pod->info.ip);
   }
@@ -224,13 +224,13 @@ void CriHost::CreateSandbox(const node::SandboxSpec& spec,
     auto read = ReadFile("/etc/resolv.conf", 65536);
     if (read.ok()) resolv_conf = std::move(*read);
   }
-  auto created = store_.Create(spec, edge::WithPodsDns(resolv_conf, spec.dns));
+  auto created = store_.Create(spec, process::WithPodsDns(resolv_conf, spec.dns));
   if (!created.ok()) return done(created.status());
   ProcessPod& pod = **created;
   const std::string uid = spec.pod_uid;
   const Message config = SandboxConfig(pod, options_.instance, attempts_[uid]++);
   Status ready = CheckHostPaths(pod, options_.data_dir);
-  if (ready.ok()) ready = edge::ReplaceFile(ConfigFile(pod), config.bytes(), 0600);
+  if (ready.ok()) ready = process::ReplaceFile(ConfigFile(pod), config.bytes(), 0600);
   if (!ready.ok()) {
     const Status removed = DiscardPod(uid);
     return done(removed.ok() ? ready : removed);
@@ -309,8 +309,8 @@ void CriHost::FindPodsDevice(const std::string& pod_ip) {
   if (pods_device_known_ || !services_ || pod_ip.empty()) return;
   pods_device_known_ = true;
   services_.reset();
-  services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge(),
-                                                   edge::ServiceProxy::Judge(), DeviceOf(pod_ip));
+  services_ = std::make_unique<process::ServiceProxy>(
+      reactor_, network_->bridge(), process::ServiceProxy::Judge(), DeviceOf(pod_ip));
   for (const node::RouteFault& fault : services_->Update(routes_)) {
     SWELL_LOG_WARNING("cri", "service not served", {"error", fault.message});
   }
@@ -331,7 +331,7 @@ void CriHost::StartContainer(const node::ContainerSpec& spec,
   if (pod == nullptr || sandbox == sandboxes_.end() || sandbox->second.id.empty()) {
     return done(Status(Code::kInternal, "the pod has no sandbox"));
   }
-  if (!edge::IsPlainName(ref.name)) {
+  if (!process::IsPlainName(ref.name)) {
     return done(Status(Code::kInvalid, StrCat("container ", Quote(ref.name), ": bad name")));
   }
   Status prepared = store_.CreateContainerDir(*pod, ref);
@@ -446,8 +446,8 @@ std::unique_ptr<ProcessContainer> CriHost::Track(const ProcessPod& pod,
 void CriHost::WatchProcess(ProcessContainer& container, pid_t pid) {
   if (pid <= 0) return;
   container.state.init_pid = pid;
-  container.state.init_start = edge::ProcessStartTime(pid);
-  container.init_fd = edge::OpenPidFd(pid);
+  container.state.init_start = process::ProcessStartTime(pid);
+  container.init_fd = process::OpenPidFd(pid);
   auto ended = [this, ref = container.ref] {
     const ContainerRef of = ref;  // the watch takes this closure along
     if (ProcessContainer* tracked = store_.Find(of)) tracked->shim_watch.reset();
@@ -495,7 +495,7 @@ node::ContainerExit CriHost::ExitOf(const ProcessContainer& container,
     exit.reason = node::kStatusUnknown;
     exit.finished = clock_.Now();
   }
-  edge::ReadLastWords(container, exit);
+  process::ReadLastWords(container, exit);
   return exit;
 }
 

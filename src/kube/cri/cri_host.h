@@ -34,7 +34,7 @@ struct CriOptions {
   int log_files_max = 5;
 };
 
-class CriHost final : public edge::ContainerHost {
+class CriHost final : public process::ContainerHost {
  public:
   CriHost(Executor& core,
           net::Reactor& reactor,
@@ -75,8 +75,8 @@ class CriHost final : public edge::ContainerHost {
   const std::vector<std::string>& missing() const { return missing_; }
 
  protected:
-  std::string NetworkOf(const edge::ProcessPod& pod) const override;
-  std::string GroupOf(const edge::ProcessContainer&) const override { return ""; }
+  std::string NetworkOf(const process::ProcessPod& pod) const override;
+  std::string GroupOf(const process::ProcessContainer&) const override { return ""; }
   void FinishShutdown() override;
 
  private:
@@ -109,13 +109,13 @@ class CriHost final : public edge::ContainerHost {
   void Begin(const std::shared_ptr<Launch>& launch);
   void OnBegun(const std::shared_ptr<Launch>& launch, const Result<std::string>& status);
   void GiveUp(const std::shared_ptr<Launch>& launch, const Status& why);
-  std::unique_ptr<edge::ProcessContainer> Track(const edge::ProcessPod& pod,
-                                                const node::ContainerRef& ref,
-                                                const std::string& id,
-                                                const ContainerState& state);
-  node::ContainerExit ExitOf(const edge::ProcessContainer& container,
+  std::unique_ptr<process::ProcessContainer> Track(const process::ProcessPod& pod,
+                                                   const node::ContainerRef& ref,
+                                                   const std::string& id,
+                                                   const ContainerState& state);
+  node::ContainerExit ExitOf(const process::ProcessContainer& container,
                              const ContainerState& state) const;
-  void WatchProcess(edge::ProcessContainer& container, pid_t pid);
+  void WatchProcess(process::ProcessContainer& container, pid_t pid);
   // Asks up to `tries` times whether the container has ended.
   void AskForEnd(const node::ContainerRef& ref, int tries);
   void OnEnd(const node::ContainerRef& ref, const ContainerState& state);
@@ -127,14 +127,14 @@ class CriHost final : public edge::ContainerHost {
   void RemoveSandbox(const std::string& id, std::function<void(const Status&)> done);
   void RemoveNow(const std::string& uid);
   std::string IdOf(const node::ContainerRef& ref) const;
-  std::string ConfigFile(const edge::ProcessPod& pod) const { return pod.dir + "/sandbox"; }
+  std::string ConfigFile(const process::ProcessPod& pod) const { return pod.dir + "/sandbox"; }
 
   CriOptions options_;
   GrpcClient& client_;
   Engine engine_;
   std::vector<std::string> missing_;
-  std::unique_ptr<edge::PodNetwork> network_;     // the bridge alone; null where none can be made
-  std::unique_ptr<edge::ServiceProxy> services_;  // with it
+  std::unique_ptr<process::PodNetwork> network_;  // the bridge alone; null where none can be made
+  std::unique_ptr<process::ServiceProxy> services_;  // with it
   std::vector<node::ServiceRoute> routes_;
   bool pods_device_known_ = false;
   std::map<std::string, Sandbox> sandboxes_;       // by pod uid

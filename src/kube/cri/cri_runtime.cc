@@ -38,8 +38,8 @@ Result<std::unique_ptr<CriRuntime>> CriRuntime::Create(net::Reactor& core, CriOp
   if (::geteuid() != 0) {
     return Status(Code::kForbidden, "--runtime cri: run as root, which mounts the pods' volumes");
   }
-  SWELL_ASSIGN_OR_RETURN(options.data_dir, edge::PrepareDataDir(options.data_dir));
-  options.instance = edge::TagOf(options.data_dir);
+  SWELL_ASSIGN_OR_RETURN(options.data_dir, process::PrepareDataDir(options.data_dir));
+  options.instance = process::TagOf(options.data_dir);
   std::unique_ptr<CriRuntime> runtime(new CriRuntime(core));
   SWELL_ASSIGN_OR_RETURN(runtime->client_, GrpcClient::Create(options.socket));
   const std::string what = StrCat("--runtime cri=", options.socket);
@@ -59,7 +59,7 @@ Result<std::unique_ptr<CriRuntime>> CriRuntime::Create(net::Reactor& core, CriOp
   if (const Status started = host->Start(); !started.ok()) return started.WithContext(what);
   runtime->info_.limits = Join(host->missing(), "; ");
   runtime->gateway_ = host->gateway();
-  SWELL_RETURN_IF_ERROR(edge::WriteLimits(data_dir, host->missing()));
+  SWELL_RETURN_IF_ERROR(process::WriteLimits(data_dir, host->missing()));
   runtime->engine_host_ = host.get();
   runtime->Run(std::move(host));
   return runtime;
@@ -201,7 +201,7 @@ void CriRuntime::OpenStdio(const node::ContainerRef& container,
       OpenEngineStdio(*core, *url, spec, done);
     });
   };
-  OnHost([host = engine_host_, container, spec, opened](edge::ContainerHost&) {
+  OnHost([host = engine_host_, container, spec, opened](process::ContainerHost&) {
     host->OpenStream(container, spec, opened);
   });
 }

@@ -17,7 +17,7 @@
 
 namespace swell::cri {
 
-class CriRuntime final : public edge::HostedRuntime {
+class CriRuntime final : public process::HostedRuntime {
  public:
   // Blocks: asks the engine what it is, and which pods earlier runs left in it.
   static Result<std::unique_ptr<CriRuntime>> Create(net::Reactor& core, CriOptions options);

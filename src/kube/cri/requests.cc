@@ -20,8 +20,8 @@
 namespace swell::cri {
 namespace {
 
-using edge::ProcessPod;
 using node::ContainerSpec;
+using process::ProcessPod;
 using Env = std::vector<std::pair<std::string, std::string>>;
 
 enum NamespaceMode : int64_t { kPod = 0, kContainer = 1, kNode = 2, kTarget = 3 };
@@ -81,7 +81,7 @@ Texts LabelsOf(const ProcessPod& pod, const std::string& instance) {
 // ---- what a container sees ----
 
 Env MakeEnv(const ProcessPod& pod, const ContainerSpec& spec) {
-  const std::string own(edge::kOwnDir);
+  const std::string own(process::kOwnDir);
   Env env{{"HOSTNAME", pod.spec.hostname}};
   for (const auto& [name, value] : spec.env) SetEnv(env, name, value);
   SetEnv(env, "SWELL_NOTICE_FILE", own + "/notice/notice.json");
@@ -105,15 +105,16 @@ Result<std::string> PinSubPath(const ContainerPlan& plan,
                                const std::string& volume,
                                const std::string& sub_path,
                                size_t number) {
-  SWELL_ASSIGN_OR_RETURN(const UniqueFd part, edge::OpenBeneath(volume, sub_path));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd part, process::OpenBeneath(volume, sub_path));
   struct stat info;
   if (::fstat(part.get(), &info) != 0) return ErrnoStatus(errno, sub_path);
   const std::string dir = SubPathsDir(plan.store.data_dir(), plan.pod.spec.pod_uid);
   SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0700));
   const std::string path =
       StrCat(dir, "/", plan.spec.ref.name, ".", plan.spec.ref.attempt, ".", number);
-  SWELL_RETURN_IF_ERROR(S_ISDIR(info.st_mode) ? MakeDirs(path) : edge::ReplaceFile(path, "", 0600));
-  SWELL_RETURN_IF_ERROR(edge::Mount(edge::DescriptorPath(part), path, nullptr, MS_BIND));
+  SWELL_RETURN_IF_ERROR(S_ISDIR(info.st_mode) ? MakeDirs(path)
+                                              : process::ReplaceFile(path, "", 0600));
+  SWELL_RETURN_IF_ERROR(process::Mount(process::DescriptorPath(part), path, nullptr, MS_BIND));
   return path;
 }
 
@@ -141,7 +142,7 @@ Status AddMounts(const ContainerPlan& plan, bool other_user, Message& to) {
   auto bind = [&to](const std::string& source, const std::string& target, bool read_only) {
     to.Add(7, Message().Text(1, target).Text(2, source).Bool(3, read_only));
   };
-  const std::string own(edge::kOwnDir);
+  const std::string own(process::kOwnDir);
   const std::string dir = pod.ContainerDir(plan.spec.ref);
   SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
                          plan.store.MakeCheckpointDir(pod, other_user));
@@ -157,9 +158,9 @@ Status AddMounts(const ContainerPlan& plan, bool other_user, Message& to) {
   bind(pod.dir + "/run/report", own + "/report", false);
   bind(checkpoints, own + "/checkpoints", false);
   bind(dir + "/termination-log", plan.spec.termination_path, false);
-  if (edge::HasVirtualGpus(plan.spec)) {
-    bind(dir + "/gpu", std::string(edge::kGpuDir), true);
-    bind(dir + "/gpu/nvidia-smi", std::string(edge::kSmiPath), true);
+  if (process::HasVirtualGpus(plan.spec)) {
+    bind(dir + "/gpu", std::string(process::kGpuDir), true);
+    bind(dir + "/gpu/nvidia-smi", std::string(process::kSmiPath), true);
   }
   return AddVolumes(plan, bind);
 }
@@ -167,7 +168,7 @@ Status AddMounts(const ContainerPlan& plan, bool other_user, Message& to) {
 // ---- GPUs ----
 
 Status AddNodes(const std::vector<std::string>& gpus, Message& to) {
-  for (const std::string& node : edge::GpuNodes(gpus)) {
+  for (const std::string& node : process::GpuNodes(gpus)) {
     to.Add(8, Message().Text(1, node).Text(2, node).Text(3, "rw"));
   }
   return Status::Ok();
@@ -175,7 +176,10 @@ Status AddNodes(const std::vector<std::string>& gpus, Message& to) {
 
 // For engines that do not read the machine's CDI files: what these files say, as far as the
 // interface can express it.
-Status AddCdiEdits(const ContainerPlan& plan, const edge::CdiEdits& edits, Env& env, Message& to) {
+Status AddCdiEdits(const ContainerPlan& plan,
+                   const process::CdiEdits& edits,
+                   Env& env,
+                   Message& to) {
   if (!edits.hooks.empty()) {
     return Status(Code::kForbidden,
                   StrCat("GPUs: the machine's CDI files name hooks, and this engine (",
@@ -189,18 +193,18 @@ Status AddCdiEdits(const ContainerPlan& plan, const edge::CdiEdits& edits, Env& 
   for (const auto& [host, inside] : edits.nodes) {
     to.Add(8, Message().Text(1, inside).Text(2, host).Text(3, "rw"));
   }
-  for (const edge::ShimMount& mount : edits.mounts) {
+  for (const process::ShimMount& mount : edits.mounts) {
     to.Add(7, Message().Text(1, mount.target).Text(2, mount.source).Bool(3, mount.read_only));
   }
   return Status::Ok();
 }
 
 Status AddGpus(const ContainerPlan& plan, Env& env, Message& to) {
-  const std::vector<std::string> gpus = edge::RealGpus(plan.spec.gpus);
+  const std::vector<std::string> gpus = process::RealGpus(plan.spec.gpus);
   // The handler of the pod's RuntimeClass gives it the devices that its environment names.
   if (gpus.empty() || !plan.pod.spec.runtime_handler.empty()) return Status::Ok();
-  SWELL_ASSIGN_OR_RETURN(std::optional<edge::CdiEdits> edits,
-                         edge::ReadCdiEdits(edge::CdiDirs(), node::kGpuResource, gpus));
+  SWELL_ASSIGN_OR_RETURN(std::optional<process::CdiEdits> edits,
+                         process::ReadCdiEdits(process::CdiDirs(), node::kGpuResource, gpus));
   if (!edits) return AddNodes(gpus, to);
   if (!plan.engine.status.cdi) return AddCdiEdits(plan, *edits, env, to);
   for (const std::string& gpu : gpus) {
@@ -338,7 +342,7 @@ Status CheckHostPaths(const ProcessPod& pod, const std::string& data_dir) {
                         "hostUsers: true");
     }
     const std::string& path = made->second.path;
-    if (edge::IsUnder(path, data_dir) || edge::IsUnder(data_dir, path)) {
+    if (process::IsUnder(path, data_dir) || process::IsUnder(data_dir, path)) {
       return Status(Code::kNotAcceptable, what + "it shows the data of swell itself");
     }
   }

@@ -30,9 +30,9 @@ Message FilterByInstance(uint32_t labels_field, const std::string& instance);
 // kNotAcceptable names the field that the interface cannot express.
 Status CheckSandbox(const node::SandboxSpec& spec);
 // Whether the pod may use the paths of the machine that it names; kNotAcceptable says why not.
-Status CheckHostPaths(const edge::ProcessPod& pod, const std::string& data_dir);
+Status CheckHostPaths(const process::ProcessPod& pod, const std::string& data_dir);
 // A PodSandboxConfig.
-Message SandboxConfig(const edge::ProcessPod& pod, const std::string& instance, int attempt);
+Message SandboxConfig(const process::ProcessPod& pod, const std::string& instance, int attempt);
 
 // What the engine is, and what it can do on this machine.
 struct Engine {
@@ -42,8 +42,8 @@ struct Engine {
 
 struct ContainerPlan {
   const Engine& engine;
-  const edge::PodStore& store;
-  const edge::ProcessPod& pod;
+  const process::PodStore& store;
+  const process::ProcessPod& pod;
   const node::ContainerSpec& spec;
   std::string instance;
   std::string target_id;  // the container whose processes it sees; empty: its own only
@@ -52,7 +52,7 @@ struct ContainerPlan {
 // kForbidden: the container may not run as it asks.
 Result<Message> ContainerConfig(const ContainerPlan& plan);
 // As the kubelet words it; `image` is what the engine says of the container's.
-Status CheckNonRoot(const edge::ProcessPod& pod,
+Status CheckNonRoot(const process::ProcessPod& pod,
                     const node::ContainerSpec& spec,
                     const ImageInfo& image);
 // Unmounts what ContainerConfig mounted for the pod.

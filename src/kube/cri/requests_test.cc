@@ -34,7 +34,7 @@ class CriRequests : public ::testing::Test {
   CriRequests()
       : store_({.data_dir = dir_.path(),
                 .tag = "tested",
-                .isolation = edge::Isolation::kNone,
+                .isolation = process::Isolation::kNone,
                 .ready_dirs = 0,
                 .post = [](std::function<void()>) {}}) {
     engine_.version = {"containerd", "1.6.20"};
@@ -54,9 +54,9 @@ class CriRequests : public ::testing::Test {
   }
 
   TempDir dir_;
-  edge::PodStore store_;
+  process::PodStore store_;
   Engine engine_;
-  edge::ProcessPod pod_;
+  process::ProcessPod pod_;
   node::ContainerSpec container_;
 };
 

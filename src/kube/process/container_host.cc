@@ -13,7 +13,7 @@
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ContainerRef;
@@ -335,4 +335,4 @@ void ContainerHost::Shutdown(std::function<void()> done) {
   step(Status::Ok());
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

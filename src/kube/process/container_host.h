@@ -28,7 +28,7 @@
 #include "kube/process/pod_store.h"
 #include "kube/process/streams/fd_stream.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ContainerHost {
  public:
@@ -140,4 +140,4 @@ class ContainerHost {
   CallbackScope scope_;  // derived classes close it before their own members end
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

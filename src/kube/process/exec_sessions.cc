@@ -16,7 +16,7 @@
 #include "kube/process/shim/shim_stdio.h"
 #include "kube/process/shim/terminal.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 std::vector<std::string> ExecArguments(const ProcessContainer& container,
@@ -293,4 +293,4 @@ void ExecSessions::HangUp(const Session& session) {
   if (session.pid > 0) ::kill(session.pid, SIGTERM);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

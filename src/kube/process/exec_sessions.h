@@ -14,7 +14,7 @@
 #include "kube/process/shim_launcher.h"
 #include "kube/process/streams/fd_stream.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ExecSessions {
  public:
@@ -63,4 +63,4 @@ class ExecSessions {
   std::set<std::shared_ptr<Session>> sessions_;  // with a command of their own
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

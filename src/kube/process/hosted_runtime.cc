@@ -8,7 +8,7 @@
 #include "json/value.h"
 #include "kube/process/streams/log_reader.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 using node::ContainerExit;
 using node::ContainerRef;
@@ -365,4 +365,4 @@ void HostedRuntime::ForgetJob(const std::string& job_uid) {
   OnHost([job_uid](ContainerHost& host) { host.kept_logs().Forget(job_uid); });
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

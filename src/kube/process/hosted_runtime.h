@@ -16,7 +16,7 @@
 #include "kube/node/runtime/service_route.h"
 #include "kube/process/container_host.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // In the data directory: what this machine does not permit, as a list of "WHAT: WHY".
 inline constexpr std::string_view kLimitsFile = "runtime-limits.json";
@@ -98,4 +98,4 @@ class HostedRuntime : public node::Runtime {
   std::thread thread_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -16,7 +16,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr Duration kDialTimeout = std::chrono::seconds(5);
@@ -154,4 +154,4 @@ void PodDialer::OnConnected(const std::shared_ptr<Attempt>& attempt) {
   attempt->done(streams_.Make(FdStreams::Kind::kSocket, fd, fd).stream);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

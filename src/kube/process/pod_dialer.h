@@ -13,7 +13,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/process/streams/fd_stream.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class PodDialer {
  public:
@@ -36,4 +36,4 @@ class PodDialer {
   std::set<std::shared_ptr<Attempt>> attempts_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

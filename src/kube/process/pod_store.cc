@@ -19,7 +19,7 @@
 #include "kube/process/shim/mounts.h"
 #include "kube/process/streams/log_reader.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ContainerExit;
@@ -533,4 +533,4 @@ void PodStore::Finish() {
   ::rmdir(MemoryRoot().c_str());
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -30,7 +30,7 @@
 #include "kube/process/background/remover.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // The newest attempt of a container that was started.
 struct ProcessContainer {
@@ -156,4 +156,4 @@ node::ContainerExit ReadExit(const ProcessContainer& container, WallTime now);
 // Reads its last words: its termination file, and the end of its log if it failed.
 void ReadLastWords(const ProcessContainer& container, node::ContainerExit& exit);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class Confinement : public ProcessRuntimeTest {
@@ -299,4 +299,4 @@ TEST_F(Confinement, LowPortsAndSettingsOfThePodsOwnNetwork) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -27,7 +27,7 @@
 #include "kube/process/shim/id_map.h"
 #include "kube/process/shim/pod_shim.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ContainerRef;
@@ -506,8 +506,8 @@ void ProcessHost::RemoveNow(const std::string& uid) {
 }
 
 void ProcessHost::CleanCgroups() {
-  edge::CleanCgroups(support_.cgroups,
-                     [this](const std::string& uid) { return store_.pods().contains(uid); });
+  process::CleanCgroups(support_.cgroups,
+                        [this](const std::string& uid) { return store_.pods().contains(uid); });
 }
 
 void ProcessHost::FinishShutdown() {
@@ -524,4 +524,4 @@ void ProcessHost::FinishShutdown() {
   store_.Finish();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -24,7 +24,7 @@
 #include "kube/process/shim_launcher.h"
 #include "kube/process/shim_spec_builder.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct ProcessOptions {
   std::string data_dir;
@@ -125,4 +125,4 @@ class ProcessHost final : public ContainerHost {
   ExecSessions execs_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

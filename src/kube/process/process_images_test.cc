@@ -14,7 +14,7 @@
 #include "kube/net/tls/sha256.h"
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using images::TarEnd;
@@ -108,11 +108,7 @@ TEST_F(ProcessImagesTest, TheImageIsTheRootAndTheHostIsNotInIt) {
   EXPECT_EQ(LogOf(handle), "added\nbin\ndev\netc\nproc\nrun\nsys\n");
   EXPECT_EQ(LogOf(handle, [](ContainerSpec& spec) { spec.args = {"/etc"}; }),
             "group\nhostname\nhosts\npasswd\nresolv.conf\n");
-  EXPECT_EQ(LogOf(handle,
-                  [](ContainerSpec& spec) {
-                    spec.command = {"/bin/cat", "/added"};
-                  }),
-            "y");
+  EXPECT_EQ(LogOf(handle, [](ContainerSpec& spec) { spec.command = {"/bin/cat", "/added"}; }), "y");
   // What a container writes is its own.
   auto write = [](ContainerSpec& spec) {
     spec.command = {"sh", "-c", "echo z >/added; ls /mine; mkdir /mine"};
@@ -222,4 +218,4 @@ TEST_F(ProcessImagesTest, AnImageThatRunsCannotBeRemoved) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

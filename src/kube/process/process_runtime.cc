@@ -7,7 +7,7 @@
 #include "kube/images/http.h"
 #include "kube/process/files/data_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ContainerExit;
@@ -228,4 +228,4 @@ void ProcessRuntime::OpenStdio(const ContainerRef& container,
   });
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

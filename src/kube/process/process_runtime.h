@@ -20,7 +20,7 @@
 #include "kube/process/hosted_runtime.h"
 #include "kube/process/process_host.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ProcessRuntime final : public HostedRuntime {
  public:
@@ -54,4 +54,4 @@ class ProcessRuntime final : public HostedRuntime {
   std::unique_ptr<images::ImageService> images_;  // null where images cannot be run
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -18,7 +18,7 @@
 #include "kube/process/files/volumes.h"
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 TEST_F(ProcessRuntimeTest, RunsACommandAndReportsItsExit) {
@@ -782,4 +782,4 @@ TEST_F(PlainProcessTest, ExitCodesAndAdoptionWorkWithoutIsolation) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -4,7 +4,7 @@
 
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::StdioSession;
@@ -306,4 +306,4 @@ TEST_F(PlainStdioTest, EverythingWorksWithoutIsolation) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

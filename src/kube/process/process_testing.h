@@ -17,7 +17,7 @@
 #include "base/strings.h"
 #include "kube/process/process_runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 using node::ContainerExit;
 using node::ContainerRef;
@@ -167,4 +167,4 @@ class PlainProcessTest : public ProcessRuntimeTest {
   PlainProcessTest() { host_options_ = {.namespaces = false, .network = false, .cgroups = false}; }
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

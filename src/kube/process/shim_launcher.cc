@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kOutputMax = 256 << 10;
@@ -149,4 +149,4 @@ void ShimLauncher::OnOutput(const std::shared_ptr<Pending>& launch) {
                    : Status(Code::kInternal, "the pod shim died before it started the container"));
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

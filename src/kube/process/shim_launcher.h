@@ -20,7 +20,7 @@
 #include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ShimLauncher {
  public:
@@ -75,4 +75,4 @@ void KillAndReap(pid_t pid);
 int Reap(pid_t pid);
 UniqueFd OpenPidFd(pid_t pid);
 
-}  // namespace swell::edge
+}  // namespace swell::process

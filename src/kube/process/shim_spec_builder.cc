@@ -17,7 +17,7 @@
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ContainerSpec;
@@ -401,4 +401,4 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   return out;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "kube/process/pod_store.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // What is the same for all containers of a machine.
 struct ShimDefaults {
@@ -39,4 +39,4 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
                               const node::ContainerSpec& spec,
                               const PodNamespaces& namespaces);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{16} << 20;
@@ -80,4 +80,4 @@ void AuditLog::SetProblem(const std::string& problem) {
   if (changed_) changed_(problem, missing);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

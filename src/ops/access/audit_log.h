@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 
-namespace swell {
+namespace swell::ops {
 
 class AuditLog {
  public:
@@ -50,4 +50,4 @@ class AuditLog {
   BackgroundQueue<std::string> queue_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

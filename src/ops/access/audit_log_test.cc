@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class AuditLogTest : public testing::Test {
@@ -49,4 +49,4 @@ TEST_F(AuditLogTest, AFullDiskIsAProblemUntilLinesAreWrittenAgain) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -13,7 +13,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr uint64_t kBytesMax = uint64_t{256} << 20;
@@ -148,4 +148,4 @@ void AuditSearch::Find(apiserver::AuditQuery query, Done done) {
   answer(Status(Code::kTooManyRequests, "the audit log is being searched by too many; try again"));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

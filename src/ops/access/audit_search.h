@@ -13,7 +13,7 @@
 #include "json/value.h"
 #include "kube/apiserver/audit_query.h"
 
-namespace swell {
+namespace swell::ops {
 
 // An EventList of audit.k8s.io/v1. "more" is true if older events may match, too.
 Result<json::Value> SearchAudit(const std::string& path, const apiserver::AuditQuery& query);
@@ -40,4 +40,4 @@ class AuditSearch {
   BackgroundQueue<Task> queue_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

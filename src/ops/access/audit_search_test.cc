@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 using apiserver::AuditQuery;
@@ -75,4 +75,4 @@ TEST_F(AuditSearchTest, AWrongQuestionNamesItsParameter) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

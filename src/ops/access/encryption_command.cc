@@ -6,7 +6,7 @@
 #include "ops/commands.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class EncryptionAction : public cli::Action {
@@ -79,4 +79,4 @@ cli::Command EncryptionCommand() {
           .children = {std::move(status), std::move(rotate)}};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -4,11 +4,11 @@
 
 #include "kube/net/tls/ssh_key.h"
 
-namespace swell {
+namespace swell::ops {
 
-Result<controllers::SshKeyPair> MakeJobKey() {
+Result<jobs::SshKeyPair> MakeJobKey() {
   SWELL_ASSIGN_OR_RETURN(net::SshKey key, net::MakeSshKey());
-  return controllers::SshKeyPair{std::move(key.private_pem), std::move(key.public_line)};
+  return jobs::SshKeyPair{std::move(key.private_pem), std::move(key.public_line)};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -1,12 +1,12 @@
-// MakeJobKey: the SSH keys of jobs (controllers::JobKindOptions), made by OpenSSL.
+// MakeJobKey: the SSH keys of jobs (jobs::JobKindOptions), made by OpenSSL.
 // - Threads: any.
 #pragma once
 
 #include "base/result.h"
 #include "jobs/kinds/job_kind.h"
 
-namespace swell {
+namespace swell::ops {
 
-Result<controllers::SshKeyPair> MakeJobKey();
+Result<jobs::SshKeyPair> MakeJobKey();
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -7,7 +7,7 @@
 #include "kube/net/tls/secret_box.h"
 #include "kube/net/tls/tls.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kIdDigits = 16;
@@ -161,4 +161,4 @@ Result<std::string> OpenByPassphrase(std::string_view sealed, std::string_view p
   return net::OpenBytes(key, sealed.substr(kSaltBytes), kByPassphrase);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

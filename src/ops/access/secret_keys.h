@@ -14,7 +14,7 @@
 #include "kube/store/backend.h"
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 class SecretKeys final : public store::RowSealer {
  public:
@@ -61,4 +61,4 @@ bool IsSealedByPassphrase(std::string_view text);
 Result<std::string> SealByPassphrase(std::string_view plain, std::string_view passphrase);
 Result<std::string> OpenByPassphrase(std::string_view sealed, std::string_view passphrase);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -11,7 +11,7 @@
 #include "base/temp_dir.h"
 #include "ops/backup/backup.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr std::string_view kPassword = "correct-horse-battery";
@@ -156,4 +156,4 @@ TEST_F(SecretKeysTest, BackupsCarrySecretsUnderAPassphraseOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -5,7 +5,7 @@
 #include "kube/net/tls/signing_key.h"
 #include "kube/net/tls/tls.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kKeyIdDigits = 32;
@@ -60,4 +60,4 @@ Result<std::shared_ptr<const apiserver::TokenKey>> LoadOrMakeTokenKey(const Data
   return std::shared_ptr<const apiserver::TokenKey>(std::make_shared<EcTokenKey>(std::move(key)));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

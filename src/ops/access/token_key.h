@@ -7,8 +7,8 @@
 #include "kube/apiserver/api_server.h"
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 Result<std::shared_ptr<const apiserver::TokenKey>> LoadOrMakeTokenKey(const DataDir& dir);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -12,7 +12,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 // The fields of a user as the flags call them.
@@ -269,4 +269,4 @@ cli::Command UserCommand() {
   return user;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

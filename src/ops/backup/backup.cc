@@ -16,7 +16,7 @@
 #include "ops/access/secret_keys.h"
 #include "ops/remote_process.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 namespace fs = std::filesystem;
@@ -359,4 +359,4 @@ Status Restore(const DataDir& dir,
   return Status::Ok();
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 // Receives lines of progress for the user.
 using PrintLine = std::function<void(std::string_view)>;
@@ -35,4 +35,4 @@ Status Restore(const DataDir& dir,
                const std::string& passphrase,
                const PrintLine& print);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -6,7 +6,7 @@
 #include "ops/commands.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kPassphraseBytesMax = 4096;
@@ -116,4 +116,4 @@ cli::Command RestoreCommand() {
       .make = cli::Makes<RestoreAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

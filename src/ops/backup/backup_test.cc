@@ -7,7 +7,7 @@
 #include "base/temp_dir.h"
 #include "kube/store/backend.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class BackupTest : public ::testing::Test {
@@ -86,4 +86,4 @@ TEST_F(BackupTest, WithoutAClusterThereIsNothingToSave) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-namespace swell {
+namespace swell::ops {
 
 OnlineBackup::~OnlineBackup() {
   if (thread_.joinable()) thread_.join();
@@ -41,4 +41,4 @@ void OnlineBackup::End(const std::string& path,
   done(written.WithContext("backup"));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

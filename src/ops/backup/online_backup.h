@@ -14,7 +14,7 @@
 #include "json/value.h"
 #include "kube/store/backend.h"
 
-namespace swell {
+namespace swell::ops {
 
 class OnlineBackup {
  public:
@@ -38,4 +38,4 @@ class OnlineBackup {
   std::thread thread_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

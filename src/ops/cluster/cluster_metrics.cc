@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 
-namespace swell {
+namespace swell::ops {
 
 using enum MetricType;
 
@@ -54,4 +54,4 @@ void AddPodMetrics(MetricPage& page, const node::NodeFleet* fleet) {
   page.Add({"swell_agent_pods", kGauge, "Pods that the agent runs."}, pods);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

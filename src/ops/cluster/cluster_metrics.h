@@ -9,7 +9,7 @@
 #include "kube/node/node_fleet.h"
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 void AddSocketMetrics(MetricPage& page,
                       const net::ServerStats& sockets,
@@ -19,4 +19,4 @@ void AddDatabaseMetrics(MetricPage& page, const DataDir& dir);
 // The pods of all node agents; none if `fleet` is null.
 void AddPodMetrics(MetricPage& page, const node::NodeFleet* fleet);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -10,7 +10,7 @@
 #include "kube/net/tls/tls.h"
 #include "ops/cluster/last_port.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kRecordBytesMax = 1 << 16;
@@ -224,4 +224,4 @@ void TakeFiles(const DataDir& dir, ClusterRecord& record) {
   record.account_key = DigestOf(KeyFile(dir, "sa.key"));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

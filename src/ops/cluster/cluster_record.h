@@ -13,7 +13,7 @@
 #include "cli/flags.h"
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct ClusterRecord {
   std::map<std::string, std::string> flags;  // "nodes" → "3"; those that were given
@@ -47,4 +47,4 @@ Status CheckDirectoryIsOurs(const DataDir& dir);
 // The digests and the port as they are now; empty where there is no file.
 void TakeFiles(const DataDir& dir, ClusterRecord& record);
 
-}  // namespace swell
+}  // namespace swell::ops

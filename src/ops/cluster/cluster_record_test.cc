@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class ClusterRecordTest : public ::testing::Test {
@@ -155,4 +155,4 @@ TEST_F(ClusterRecordTest, KeysAndDirectoriesForAllAreRefused) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -17,7 +17,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 using images::ImageStore;
@@ -95,11 +95,11 @@ class ImagesAction : public cli::Action {
   void DeclareOutput(cli::Flags& flags) {
     flags.Choice("-o,--output", &output_, "FORMAT", {"json"}, "output format: json");
   }
-  Result<edge::ImageCatalogue> Catalogue() const {
-    return edge::ImageCatalogue::Load({.config_dir = dir_.path,
-                                       .tools_dir = dir_.path + "/catalogue",
-                                       .sdk_dir = FindSdk(),
-                                       .writes_tools = false});
+  Result<process::ImageCatalogue> Catalogue() const {
+    return process::ImageCatalogue::Load({.config_dir = dir_.path,
+                                          .tools_dir = dir_.path + "/catalogue",
+                                          .sdk_dir = FindSdk(),
+                                          .writes_tools = false});
   }
   std::string RegistriesFile() const { return dir_.path + "/registries.yaml"; }
   // The name as the store has it.
@@ -134,23 +134,23 @@ class ListAction final : public ImagesAction {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const std::vector<StoredImage> all, store_->List());
-    SWELL_ASSIGN_OR_RETURN(const edge::ImageCatalogue catalogue, Catalogue());
+    SWELL_ASSIGN_OR_RETURN(const process::ImageCatalogue catalogue, Catalogue());
     output_ == "json" ? PrintJson(session, all, catalogue) : PrintTable(session, all, catalogue);
     return 0;
   }
 
  private:
   // Sorted. Several entries may have a name in common.
-  static std::set<std::string> NamesOf(const edge::ImageCatalogue& catalogue) {
+  static std::set<std::string> NamesOf(const process::ImageCatalogue& catalogue) {
     std::set<std::string> names;
-    for (const edge::ImageEntry& entry : catalogue.entries()) {
+    for (const process::ImageEntry& entry : catalogue.entries()) {
       names.insert(entry.match.begin(), entry.match.end());
     }
     return names;
   }
   void PrintJson(cli::Session& session,
                  const std::vector<StoredImage>& all,
-                 const edge::ImageCatalogue& catalogue) {
+                 const process::ImageCatalogue& catalogue) {
     json::Array list, names;
     for (const StoredImage& image : all) list.push_back(ToJson(image));
     for (const std::string& pattern : NamesOf(catalogue)) names.push_back(json::Value(pattern));
@@ -159,7 +159,7 @@ class ListAction final : public ImagesAction {
   }
   void PrintTable(cli::Session& session,
                   const std::vector<StoredImage>& all,
-                  const edge::ImageCatalogue& catalogue) {
+                  const process::ImageCatalogue& catalogue) {
     cli::TextTable table({"NAME", "DIGEST", "SIZE", "SOURCE"});
     for (const StoredImage& image : all) {
       const std::string source = image.imported              ? "import"
@@ -282,7 +282,7 @@ class ExplainAction final : public ImagesAction {
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return cli::Misuse("expected one NAME");
     SWELL_RETURN_IF_ERROR(OpenExisting());
-    SWELL_ASSIGN_OR_RETURN(const edge::ImageCatalogue catalogue, Catalogue());
+    SWELL_ASSIGN_OR_RETURN(const process::ImageCatalogue catalogue, Catalogue());
     const bool in_catalogue = catalogue.Find(words[0]).ok();
     auto name = images::ParseReference(words[0]);
     if (!name.ok() && !in_catalogue) return name.status();
@@ -362,10 +362,10 @@ bool MayBeStored(const DataDir& dir, const std::string& image) {
 std::string MeantImage(std::string_view url, const std::string& image) {
   if (!IsThisMachine(url)) return "";
   const DataDir dir = FindDataDir("");
-  const auto catalogue = edge::ImageCatalogue::Load({.config_dir = dir.path,
-                                                     .tools_dir = dir.path + "/catalogue",
-                                                     .sdk_dir = "",
-                                                     .writes_tools = false});
+  const auto catalogue = process::ImageCatalogue::Load({.config_dir = dir.path,
+                                                        .tools_dir = dir.path + "/catalogue",
+                                                        .sdk_dir = "",
+                                                        .writes_tools = false});
   if (!catalogue.ok() || catalogue->Find(image).ok()) return "";
   std::string nearest = catalogue->Nearest(image);
   return nearest.empty() || MayBeStored(dir, image) ? "" : nearest;
@@ -421,4 +421,4 @@ cli::Command ImagesCommand() {
   return images;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "base/words.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr uint64_t kFirstPort = 12000, kPorts = 18000;
@@ -91,4 +91,4 @@ Result<uint16_t> ListenAtLastPort(const std::string& file, Random& random, const
   return listen(0);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

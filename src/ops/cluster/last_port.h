@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/result.h"
 
-namespace swell {
+namespace swell::ops {
 
 // Opens a socket at a port; 0 lets the kernel choose. Returns the port.
 using ListenAt = std::function<Result<uint16_t>(uint16_t port)>;
@@ -28,4 +28,4 @@ Result<uint16_t> ListenAtRecordedPort(const std::string& file,
                                       Random& random,
                                       const ListenAt& listen);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -22,7 +22,7 @@
 #include "ops/nodes/machine_limits.h"
 #include "ops/nodes/pod_runtime.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 // Pods have 30 s to save; their removal and the store's last commit follow.
@@ -65,7 +65,7 @@ class DownAction final : public cli::Action {
  private:
   // A swell that was killed leaves its pods, for the next one to take over.
   Result<int> EndLeftPods(cli::Session& session, const DataDir& dir) const {
-    const int left = edge::RunningPods(dir.path);
+    const int left = process::RunningPods(dir.path);
     if (left == 0) {
       session.OutLine(StrCat("No cluster runs in ", dir.path));
       return 0;
@@ -136,7 +136,7 @@ class StatusAction final : public cli::Action {
       PrintFaults(session, dir);
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
-      if (const int left = edge::RunningPods(dir.path); left > 0) {
+      if (const int left = process::RunningPods(dir.path); left > 0) {
         session.Out(StrCat("Pods        ", left, left == 1 ? " still runs" : " still run",
                            ", left by a cluster that ended without swell down. The next swell up "
                            "takes over; swell down --now kills what runs.\n"));
@@ -205,4 +205,4 @@ cli::Command StatusCommand() {
       .make = cli::Makes<StatusAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

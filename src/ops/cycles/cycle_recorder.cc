@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "sched/replay.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{64} << 20;
@@ -61,4 +61,4 @@ void CycleRecorder::Write(const Item& item) {
   failed_ = !written.ok();
 }
 
-}  // namespace swell
+}  // namespace swell::ops

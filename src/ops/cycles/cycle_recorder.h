@@ -16,7 +16,7 @@
 #include "base/record_ring.h"
 #include "sched/record/recorder.h"
 
-namespace swell {
+namespace swell::ops {
 
 inline constexpr int64_t kRecordMibUsual = 64;
 
@@ -40,4 +40,4 @@ class CycleRecorder {
   sched::Recorder recorder_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 
-namespace swell {
+namespace swell::ops {
 
 void CycleTable::AddDecision(
     std::string type, std::string pod, std::string node, std::string rule, std::string reason) {
@@ -23,4 +23,4 @@ std::string CycleTable::ToString(std::string_view title) const {
                 table_.size() > 1 ? table_.ToString() : "");
 }
 
-}  // namespace swell
+}  // namespace swell::ops

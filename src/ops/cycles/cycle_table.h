@@ -9,7 +9,7 @@
 
 #include "cli/print/text_table.h"
 
-namespace swell {
+namespace swell::ops {
 
 class CycleTable {
  public:
@@ -24,4 +24,4 @@ class CycleTable {
   size_t decisions_ = 0;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

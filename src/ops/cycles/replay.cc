@@ -15,7 +15,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 struct ReplayFlags {
@@ -261,4 +261,4 @@ cli::Command ReplayCommand() {
       .make = cli::Makes<ReplayAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

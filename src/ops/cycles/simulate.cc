@@ -12,7 +12,7 @@
 #include "ops/flags.h"
 #include "sched/actions/registry.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr int64_t kCyclesMax = 10'000;
@@ -21,7 +21,7 @@ constexpr size_t kStateBytesMax = size_t{1} << 30;
 struct Request {
   std::string state;
   std::string output = "table";
-  controllers::SimulateOptions options;
+  scheduling::SimulateOptions options;
 };
 
 Status ReadActions(const std::string& text, sched::CycleOptions& options) {
@@ -134,12 +134,12 @@ class SimulateAction final : public cli::Action {
                                                        ? session.env().read_stdin()
                                                        : ReadFile(request_.state, kStateBytesMax));
     std::vector<std::string> problems;
-    controllers::StateInputs inputs = controllers::ReadState(text, problems);
+    scheduling::StateInputs inputs = scheduling::ReadState(text, problems);
     for (const std::string& problem : problems) session.ErrLine(problem);
     if (!problems.empty()) return 1;
     request_.options.settings = inputs.settings.cycle;
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, request_.options.settings));
-    const json::Value result = controllers::Simulate(std::move(inputs), request_.options);
+    const json::Value result = scheduling::Simulate(std::move(inputs), request_.options);
     session.Out(request_.output == "json" ? json::PrintPretty(result, 1) + "\n" : TableOf(result));
     return 0;
   }
@@ -155,21 +155,21 @@ cli::WhatIfEngine MakeWhatIfEngine() {
   cli::WhatIfEngine what_if;
   what_if.simulate_cycles = [](const cli::StateView& state, WallTime now, int cycles) {
     std::vector<std::string> problems;
-    controllers::StateInputs inputs = controllers::ReadStateItems(state, problems);
-    controllers::SimulateOptions options;
+    scheduling::StateInputs inputs = scheduling::ReadStateItems(state, problems);
+    scheduling::SimulateOptions options;
     options.now = now;
     options.cycles = cycles;
     options.settings = inputs.settings.cycle;
-    return controllers::Simulate(std::move(inputs), options);
+    return scheduling::Simulate(std::move(inputs), options);
   };
   what_if.simulate = [all = what_if.simulate_cycles](const cli::StateView& state, WallTime now) {
     return all(state, now, 1);
   };
   what_if.make_gang = [](const client::Resource& resource,
                          const json::Value& job) -> Result<json::Array> {
-    const controllers::JobRules rules;
-    const controllers::JobKind* kind = rules.Find(resource.group, resource.plural);
-    if (kind != nullptr) return controllers::MakeGang(*kind, job);
+    const jobs::JobRules rules;
+    const jobs::JobKind* kind = rules.Find(resource.group, resource.plural);
+    if (kind != nullptr) return jobs::MakeGang(*kind, job);
     return Status(Code::kNotAcceptable, StrCat("there is no plan for ", resource.plural));
   };
   what_if.meant_image = MeantImage;
@@ -195,4 +195,4 @@ cli::Command SimulateCommand() {
       .make = cli::Makes<SimulateAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -14,7 +14,7 @@
 #include "ops/install/install_objects.h"
 #include "ops/remote_process.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr Duration kEstablishedLimit = std::chrono::minutes(2);
@@ -450,4 +450,4 @@ cli::Command UninstallCommand() {
           .make = cli::Makes<UninstallAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -8,7 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 using json::Array;
@@ -348,4 +348,4 @@ std::vector<Value> InstallObjects(const std::string& ns) {
   return out;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -8,7 +8,7 @@
 
 #include "json/value.h"
 
-namespace swell {
+namespace swell::ops {
 
 // Marks what install made: uninstall removes nothing else.
 inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";
@@ -53,4 +53,4 @@ struct WebhookInstall {
 };
 std::vector<json::Value> WebhookObjects(const WebhookInstall& install);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 const client::Resource kConfigurations{"admissionregistration.k8s.io", "v1",
@@ -30,16 +30,16 @@ std::string HostOfUrl(std::string_view url) {
 
 }  // namespace
 
-WebhookServer::WebhookServer(RemoteProcess& process, WebhookOptions options)
+ControllerWebhook::ControllerWebhook(RemoteProcess& process, WebhookOptions options)
     : process_(process),
       options_(std::move(options)),
       informers_(process_.core(), process_.server(), {}, process_.random().Next()),
-      admission_(std::make_unique<controllers::AdmissionReviewer>(informers_, options_.admission)),
+      admission_(std::make_unique<manager::AdmissionReviewer>(informers_, options_.admission)),
       timer_(process_.core()),
       client_(process_.core(), process_.server(), {}, "swell-webhook") {}
 
-json::Value WebhookServer::SecretOf(const edge::WebhookAuthority& authority,
-                                    const json::Value* known) const {
+json::Value ControllerWebhook::SecretOf(const edge::WebhookAuthority& authority,
+                                        const json::Value* known) const {
   json::Value secret =
       json::Object{{"apiVersion", "v1"},
                    {"kind", "Secret"},
@@ -53,7 +53,7 @@ json::Value WebhookServer::SecretOf(const edge::WebhookAuthority& authority,
 }
 
 // If several replicas start together, one creates the Secret and the others read it.
-Status WebhookServer::FindAuthority() {
+Status ControllerWebhook::FindAuthority() {
   Status last = Status::Ok();
   for (int i = 0; i < kTriesMax; ++i) {
     auto known = process_.Await([&](client::ObjectCallback done) {
@@ -78,7 +78,7 @@ Status WebhookServer::FindAuthority() {
   return last.WithContext(StrCat("secret ", options_.ns, "/", kWebhookSecret));
 }
 
-Status WebhookServer::Listen() {
+Status ControllerWebhook::Listen() {
   const WallTime now = process_.clock().Now();
   const std::string name = StrCat(kWebhookName, ".", options_.ns);
   net::CertSpec spec{.common_name = kWebhookName,
@@ -99,7 +99,7 @@ Status WebhookServer::Listen() {
   return port.ok() ? Status::Ok() : port.status().WithContext("--webhook-port");
 }
 
-Status WebhookServer::Start() {
+Status ControllerWebhook::Start() {
   SWELL_RETURN_IF_ERROR(FindAuthority());
   informers_.Start();
   SWELL_RETURN_IF_ERROR(Listen());
@@ -108,7 +108,7 @@ Status WebhookServer::Start() {
   return Status::Ok();
 }
 
-void WebhookServer::CheckAuthority() {
+void ControllerWebhook::CheckAuthority() {
   client_.Get(client::resources::kSecrets, options_.ns, kWebhookSecret,
               [this](const Result<json::SharedValue>& secret) {
                 OnAuthority(secret);
@@ -117,7 +117,7 @@ void WebhookServer::CheckAuthority() {
 }
 
 // The Secret decides. The first replica that finds it due for renewal writes the next one.
-void WebhookServer::OnAuthority(const Result<json::SharedValue>& secret) {
+void ControllerWebhook::OnAuthority(const Result<json::SharedValue>& secret) {
   if (!secret.ok()) return;  // as before
   const json::Value* data = json::Find(**secret, {"data"});
   auto known = edge::WebhookAuthority::Read(data != nullptr ? *data : json::Value());
@@ -143,7 +143,7 @@ void WebhookServer::OnAuthority(const Result<json::SharedValue>& secret) {
   if (another) renew_at_ = process_.clock().Now();
 }
 
-void WebhookServer::CheckConfiguration() {
+void ControllerWebhook::CheckConfiguration() {
   client_.Get(kConfigurations, "", kWebhookName, [this](const Result<json::SharedValue>& found) {
     if (found.ok()) OnConfiguration(**found);
     if (!found.ok() && !reported_) {
@@ -159,7 +159,7 @@ void WebhookServer::CheckConfiguration() {
   });
 }
 
-void WebhookServer::OnConfiguration(const json::Value& configuration) {
+void ControllerWebhook::OnConfiguration(const json::Value& configuration) {
   const std::string bundle = Base64Encode(authority_.Bundle());
   json::Array webhooks = json::GetArray(configuration, {"webhooks"});
   bool changed = false;
@@ -190,4 +190,4 @@ void WebhookServer::OnConfiguration(const json::Value& configuration) {
                 });
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -1,5 +1,5 @@
-// WebhookServer: the admission webhook of `swell controller`: its port, its certificates, and the
-// configuration that the API server finds it by (`swell install --webhook`).
+// ControllerWebhook: the admission webhook of `swell controller`: its port, its certificates, and
+// the configuration that the API server finds it by (`swell install --webhook`).
 //
 // The certificate authority is in the Secret NAMESPACE/swell-webhook-ca, made by the first replica
 // that needs it, so all of them are trusted by one caBundle. Each replica issues its own
@@ -20,21 +20,21 @@
 #include "base/timer.h"
 #include "kube/edge/webhook/webhook_authority.h"
 #include "kube/edge/webhook/webhook_server.h"
-#include "operator/admission.h"
+#include "manager/admission.h"
 #include "ops/install/install_objects.h"
 #include "ops/remote_process.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct WebhookOptions {
   std::string ns = "swell-system";
   int64_t port = 0;  // 0: there is no webhook
-  controllers::AdmissionOptions admission;
+  manager::AdmissionOptions admission;
 };
 
-class WebhookServer {
+class ControllerWebhook {
  public:
-  WebhookServer(RemoteProcess& process, WebhookOptions options);
+  ControllerWebhook(RemoteProcess& process, WebhookOptions options);
 
   // Returns once it answers. What changes later is followed while the process runs.
   Status Start();
@@ -51,7 +51,7 @@ class WebhookServer {
   RemoteProcess& process_;
   WebhookOptions options_;
   controllers::Informers informers_;
-  std::unique_ptr<controllers::AdmissionReviewer> admission_;
+  std::unique_ptr<manager::AdmissionReviewer> admission_;
   edge::WebhookAuthority authority_;
   std::vector<std::string> hosts_;  // that the certificate is for, besides the Service's names
   WallTime renew_at_;
@@ -61,4 +61,4 @@ class WebhookServer {
   client::Client client_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -4,7 +4,7 @@
 #include "kube/client/client.h"
 #include "ops/install/install_objects.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 using json::Array;
@@ -129,4 +129,4 @@ std::vector<Value> WebhookObjects(const WebhookInstall& install) {
   return out;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

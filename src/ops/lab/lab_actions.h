@@ -6,9 +6,9 @@
 
 #include "cli/command.h"
 
-namespace swell {
+namespace swell::ops {
 
 std::unique_ptr<cli::Action> MakeLabRun();
 std::unique_ptr<cli::Action> MakeLabExplain();
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -10,7 +10,7 @@
 #include "ops/lab/lab_past_jobs.h"
 #include "sched/state/amount_text.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr std::string_view kTraceName = "from-cluster";
@@ -140,4 +140,4 @@ Result<LabCluster> ReadLabCluster(cli::Session& session, const LabClusterQuery& 
   return cluster;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

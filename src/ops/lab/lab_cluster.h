@@ -13,7 +13,7 @@
 #include "lab/history.h"
 #include "lab/policy.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct LabCluster {
   lab::History history;
@@ -37,4 +37,4 @@ Result<lab::ClusterShape> ShapeOf(const std::vector<cli::NodeView>& nodes,
 // What projects without children have of the cluster.
 std::map<std::string, lab::TenantShare> SharesOf(const cli::ProjectTree& tree);
 
-}  // namespace swell
+}  // namespace swell::ops

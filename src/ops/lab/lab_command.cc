@@ -6,7 +6,7 @@
 #include "ops/commands.h"
 #include "ops/lab/lab_actions.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 std::string PolicyList() {
@@ -54,4 +54,4 @@ cli::Command LabCommand() {
   return lab;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

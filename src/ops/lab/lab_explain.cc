@@ -4,7 +4,7 @@
 #include "ops/lab/lab_actions.h"
 #include "ops/lab/lab_input.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 class ExplainAction final : public cli::Action {
@@ -39,4 +39,4 @@ class ExplainAction final : public cli::Action {
 
 std::unique_ptr<cli::Action> MakeLabExplain() { return std::make_unique<ExplainAction>(); }
 
-}  // namespace swell
+}  // namespace swell::ops

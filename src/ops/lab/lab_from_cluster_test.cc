@@ -7,7 +7,7 @@
 #include "ops/lab/lab_cluster.h"
 #include "ops/lab/lab_past_jobs.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 const PriorityValues kClasses{{"train", 50}, {"interactive", 75}};
@@ -177,4 +177,4 @@ TEST(LabCluster, TakesTheLargestGroupOfNodesAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -12,7 +12,7 @@
 #include "ops/lab/lab_cluster.h"
 #include "sched/state/amount_text.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr int64_t kNodesMax = 100'000;
@@ -271,4 +271,4 @@ Status LabInput::CheckOutput(std::string_view flag, const std::string& file) con
   return {};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

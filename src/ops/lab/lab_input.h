@@ -13,7 +13,7 @@
 #include "cli/session.h"
 #include "lab/simulator.h"
 
-namespace swell {
+namespace swell::ops {
 
 class LabInput {
  public:
@@ -64,4 +64,4 @@ class LabInput {
   std::vector<std::string> notes_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

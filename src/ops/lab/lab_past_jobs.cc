@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr double kMilli = 1000;
@@ -189,4 +189,4 @@ PastJobs PastJobsOf(const std::vector<cli::JobView>& views,
   return past;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -16,7 +16,7 @@
 #include "kube/client/usage_record.h"
 #include "lab/history.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct PastJobs {
   std::vector<lab::PastJob> jobs;
@@ -35,4 +35,4 @@ PastJobs PastJobsOf(const std::vector<cli::JobView>& views,
                     const std::vector<client::UsageDay>& days,
                     WallTime since);
 
-}  // namespace swell
+}  // namespace swell::ops

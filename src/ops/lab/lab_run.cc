@@ -11,7 +11,7 @@
 #include "ops/lab/lab_actions.h"
 #include "ops/lab/lab_input.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr std::string_view kAsItWas = "as it was";
@@ -146,4 +146,4 @@ class RunAction final : public cli::Action {
 
 std::unique_ptr<cli::Action> MakeLabRun() { return std::make_unique<RunAction>(); }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -9,7 +9,7 @@
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/machine/machine_health.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 // With more nodes in one process, scripts run once for all of them.
@@ -46,15 +46,15 @@ std::unique_ptr<node::HealthSource> MakeHealthSource(Executor& core,
                                                      const std::string& data_dir,
                                                      bool has_processes,
                                                      const std::vector<node::NodeConfig>& nodes) {
-  edge::MachineHealthOptions options{.scripts_dir = plan.scripts_dir,
-                                     .scripts_by_node = nodes.size() <= kNodesWithScripts};
+  process::MachineHealthOptions options{.scripts_dir = plan.scripts_dir,
+                                        .scripts_by_node = nodes.size() <= kNodesWithScripts};
   if (has_processes) options.data_dir = data_dir;
   for (const node::NodeConfig& node : nodes) {
     // Only one node can be this machine with its own GPUs.
-    if (!edge::RealGpus(node.gpu_device_ids).empty()) options.gpu_ids = node.gpu_device_ids;
+    if (!process::RealGpus(node.gpu_device_ids).empty()) options.gpu_ids = node.gpu_device_ids;
   }
   if (options.data_dir.empty() && options.scripts_dir.empty()) return nullptr;
-  return std::make_unique<edge::MachineHealth>(core, std::move(options));
+  return std::make_unique<process::MachineHealth>(core, std::move(options));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -12,7 +12,7 @@
 #include "kube/node/runtime/health_source.h"
 #include "kube/node/spec/node_config.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct HealthPlan {
   std::string scripts_dir;  // empty: no scripts
@@ -28,4 +28,4 @@ std::unique_ptr<node::HealthSource> MakeHealthSource(Executor& core,
                                                      bool has_processes,
                                                      const std::vector<node::NodeConfig>& nodes);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -7,7 +7,7 @@
 #include "json/value.h"
 #include "kube/process/process_runtime.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
@@ -22,7 +22,7 @@ std::pair<std::string_view, std::string_view> WhatAndWhy(std::string_view limit)
 
 std::vector<std::string> MachineLimits(const DataDir& dir) {
   std::vector<std::string> limits;
-  auto text = ReadFile(StrCat(dir.path, "/", edge::kLimitsFile), kFileBytesMax);
+  auto text = ReadFile(StrCat(dir.path, "/", process::kLimitsFile), kFileBytesMax);
   if (!text.ok()) return limits;
   auto value = json::Parse(*text);
   if (!value.ok() || !value->is_array()) return limits;
@@ -49,4 +49,4 @@ std::string FormatMachineLimits(const std::vector<std::string>& limits) {
   return text;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -7,11 +7,11 @@
 
 #include "ops/data_dir.h"
 
-namespace swell {
+namespace swell::ops {
 
 // Each as "WHAT: WHY"; none where all is possible, or no pods run as processes.
 std::vector<std::string> MachineLimits(const DataDir& dir);
 // A table with a heading; empty without limits.
 std::string FormatMachineLimits(const std::vector<std::string>& limits);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "kube/net/http/http.h"
 
-namespace swell {
+namespace swell::ops {
 
 // The kernel's choice of a source address: connecting a datagram socket sends nothing.
 std::string AddressTowards(const std::string& url) {
@@ -42,4 +42,4 @@ std::string HostName() {
   return ToLower(name);
 }
 
-}  // namespace swell
+}  // namespace swell::ops

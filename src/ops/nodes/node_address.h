@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace swell {
+namespace swell::ops {
 
 // "" when that is loopback (the server runs here) or cannot be found out.
 std::string AddressTowards(const std::string& url);
@@ -12,4 +12,4 @@ std::string AddressTowards(const std::string& url);
 // In lower case, as names of nodes are.
 std::string HostName();
 
-}  // namespace swell
+}  // namespace swell::ops

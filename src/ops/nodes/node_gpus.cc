@@ -12,7 +12,7 @@
 #include "kube/node/devices/gpu_env.h"
 #include "kube/process/machine/virtual_smi.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr int64_t kGpusMax = 4096;
@@ -116,11 +116,11 @@ Result<NodeGpus> DescribeNodeGpus(const json::Value& node,
   }
   node::EnvList env;
   node::AddVirtualGpuEnv(config, allocatable, env);
-  std::vector<edge::VirtualGpu> gpus;
+  std::vector<process::VirtualGpu> gpus;
   const int64_t count =
       std::min(kGpusMax, Amount(node, {"status", "capacity", node::kGpuResource}).Value());
   for (int i = 0; i < count; ++i) {
-    gpus.push_back(edge::MakeVirtualGpu(i, config.name, std::to_string(i), env));
+    gpus.push_back(process::MakeVirtualGpu(i, config.name, std::to_string(i), env));
   }
   const std::map<std::string, Usage> used = ReadUsage(usage);
   NodeGpus out;
@@ -134,17 +134,17 @@ Result<NodeGpus> DescribeNodeGpus(const json::Value& node,
       for (const std::string& id : holder.ids) {
         const auto at = ParseInt(id);
         if (!at || *at < 0 || *at >= static_cast<int64_t>(gpus.size())) continue;
-        const int64_t mib = edge::AddUse(gpus[static_cast<size_t>(*at)],
-                                         {.cores = now.cores,
-                                          .held_milli = HeldMilli(node, holder.container),
-                                          .memory_bytes = now.memory_bytes,
-                                          .gpus = holder.ids.size()});
+        const int64_t mib = process::AddUse(gpus[static_cast<size_t>(*at)],
+                                            {.cores = now.cores,
+                                             .held_milli = HeldMilli(node, holder.container),
+                                             .memory_bytes = now.memory_bytes,
+                                             .gpus = holder.ids.size()});
         out.programs += StrCat(*at, "|-|", name, "|", mib, "\n");
       }
     }
   }
-  out.devices = edge::PrintVirtualGpus(gpus);
+  out.devices = process::PrintVirtualGpus(gpus);
   return out;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "json/value.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct NodeGpus {
   std::string devices;   // for $SWELL_GPU_DEVICES
@@ -21,4 +21,4 @@ Result<NodeGpus> DescribeNodeGpus(const json::Value& node,
                                   const std::vector<json::SharedValue>& pods,
                                   const json::Value& usage);
 
-}  // namespace swell
+}  // namespace swell::ops

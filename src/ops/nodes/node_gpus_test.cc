@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 json::Value Parse(std::string_view text) {
@@ -73,4 +73,4 @@ TEST(NodeGpus, RealOnesAreNvidias) {
 }
 
 }  // namespace
-}  // namespace swell
+}  // namespace swell::ops

@@ -16,7 +16,7 @@
 #include "ops/flags.h"
 #include "ops/nodes/node_gpus.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 // A directory that goes when the script has ended.
@@ -117,7 +117,7 @@ class NvidiaSmiAction final : public cli::Action {
     const Scratch scratch;
     SWELL_RETURN_IF_ERROR(scratch.Write("devices", gpus.devices));
     SWELL_RETURN_IF_ERROR(scratch.Write("programs", gpus.programs));
-    SWELL_RETURN_IF_ERROR(scratch.Write("nvidia-smi", edge::VirtualSmiScript()));
+    SWELL_RETURN_IF_ERROR(scratch.Write("nvidia-smi", process::VirtualSmiScript()));
     const std::string line =
         StrCat("SWELL_GPU_DEVICES=", ShellWord(scratch.Path("devices")),
                " SWELL_GPU_PROGRAMS=", ShellWord(scratch.Path("programs")), " /bin/sh ",
@@ -153,4 +153,4 @@ cli::Command NvidiaSmiCommand() {
           .make = cli::Makes<NvidiaSmiAction>()};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

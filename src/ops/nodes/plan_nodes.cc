@@ -17,7 +17,7 @@
 #include "kube/process/machine/nvml.h"
 #include "ops/nodes/node_address.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr int64_t kNodesMax = 20'000;
@@ -143,7 +143,7 @@ std::string ProductLabel(std::string name) {
 node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
   node::NodeConfig node =
       Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
-  edge::GpuInventory gpus = edge::DiscoverGpus();
+  process::GpuInventory gpus = process::DiscoverGpus();
   if (!gpus.gpus.empty()) {
     node.capacity[std::string(api::kGpuResource)] = std::to_string(gpus.gpus.size());
     node.labels["nvidia.com/gpu.present"] = "true";
@@ -210,4 +210,4 @@ Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan) {
   return nodes;
 }
 
-}  // namespace swell
+}  // namespace swell::ops

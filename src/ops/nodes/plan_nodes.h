@@ -11,7 +11,7 @@
 #include "cli/flags.h"
 #include "kube/node/spec/node_config.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct NodePlan {
   // One node: this machine as it is.
@@ -30,4 +30,4 @@ void AddNodeFlags(cli::Flags& flags, NodePlan& plan);
 // The planned nodes, control plane first.
 Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan);
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -6,7 +6,7 @@
 #include "kube/cri/cri_runtime.h"
 #include "kube/node/runtime/simulated_runtime.h"
 
-namespace swell {
+namespace swell::ops {
 
 Result<RuntimeKind> ParseRuntimeKind(const std::string& text) {
   RuntimeKind kind;
@@ -35,17 +35,17 @@ void AddRuntimeFlag(cli::Flags& flags, std::string& to) {
 
 namespace {
 
-Result<std::unique_ptr<edge::HostedRuntime>> MakeHosted(const RuntimeKind& kind,
-                                                        net::Reactor& core,
-                                                        edge::ProcessOptions options) {
+Result<std::unique_ptr<process::HostedRuntime>> MakeHosted(const RuntimeKind& kind,
+                                                           net::Reactor& core,
+                                                           process::ProcessOptions options) {
   if (kind.processes()) {
     options.shim_command = {"/proc/self/exe", "pod-shim"};
     options.config_dir = options.data_dir;
-    SWELL_ASSIGN_OR_RETURN(std::unique_ptr<edge::HostedRuntime> made,
-                           edge::ProcessRuntime::Create(core, std::move(options)));
+    SWELL_ASSIGN_OR_RETURN(std::unique_ptr<process::HostedRuntime> made,
+                           process::ProcessRuntime::Create(core, std::move(options)));
     return made;
   }
-  SWELL_ASSIGN_OR_RETURN(std::unique_ptr<edge::HostedRuntime> made,
+  SWELL_ASSIGN_OR_RETURN(std::unique_ptr<process::HostedRuntime> made,
                          cri::CriRuntime::Create(core, {.socket = kind.engine_socket,
                                                         .data_dir = options.data_dir,
                                                         .cluster_cidr = options.cluster_cidr,
@@ -58,12 +58,12 @@ Result<std::unique_ptr<edge::HostedRuntime>> MakeHosted(const RuntimeKind& kind,
 Result<std::unique_ptr<PodRuntime>> PodRuntime::Make(const std::string& kind,
                                                      net::Reactor& core,
                                                      Clock& clock,
-                                                     edge::ProcessOptions options) {
+                                                     process::ProcessOptions options) {
   SWELL_ASSIGN_OR_RETURN(const RuntimeKind parsed, ParseRuntimeKind(kind));
   std::unique_ptr<PodRuntime> made(new PodRuntime(core));
   if (parsed.simulated) {
     // It is from an earlier start, whose pods were processes.
-    std::remove(StrCat(options.data_dir, "/", edge::kLimitsFile).c_str());
+    std::remove(StrCat(options.data_dir, "/", process::kLimitsFile).c_str());
     made->runtime_ = std::make_unique<node::SimulatedRuntime>(core, clock);
     return made;
   }
@@ -98,4 +98,4 @@ void PodRuntime::Shutdown(std::function<void()> done) {
   hosted_->Shutdown(std::move(done));
 }
 
-}  // namespace swell
+}  // namespace swell::ops

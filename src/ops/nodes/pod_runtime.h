@@ -17,7 +17,7 @@
 #include "kube/node/runtime/runtime.h"
 #include "kube/process/process_runtime.h"
 
-namespace swell {
+namespace swell::ops {
 
 // The value of --runtime: "process", "simulated" or "cri=SOCKET".
 struct RuntimeKind {
@@ -35,7 +35,7 @@ class PodRuntime {
   static Result<std::unique_ptr<PodRuntime>> Make(const std::string& kind,
                                                   net::Reactor& core,
                                                   Clock& clock,
-                                                  edge::ProcessOptions options);
+                                                  process::ProcessOptions options);
 
   node::Runtime& runtime() { return *runtime_; }
   // Pods have files: logs, volumes.
@@ -66,8 +66,8 @@ class PodRuntime {
 
   Executor& core_;
   std::unique_ptr<node::Runtime> runtime_;
-  edge::HostedRuntime* hosted_ = nullptr;  // runtime_, unless it is simulated
+  process::HostedRuntime* hosted_ = nullptr;  // runtime_, unless it is simulated
   std::string gateway_;
 };
 
-}  // namespace swell
+}  // namespace swell::ops

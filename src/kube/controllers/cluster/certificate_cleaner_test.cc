@@ -4,11 +4,12 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
 
+using manager::TestCluster;
 using std::chrono::hours;
 using std::chrono::minutes;
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
+
+using manager::kSecond;
+using manager::TestCluster;
 
 const client::Resource kRequests{"certificates.k8s.io", "v1", "certificatesigningrequests", false};
 constexpr std::string_view kPem =
@@ -15,7 +18,7 @@ constexpr std::string_view kPem =
 class CertificateSignerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ManagerOptions options;
+    manager::ManagerOptions options;
     options.sign_client_certificate =
         [this](const ClientCertificateRequest& request) -> Result<std::string> {
       ++signed_;

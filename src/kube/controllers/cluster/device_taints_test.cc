@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
 namespace swell::controllers {
 namespace {
@@ -14,6 +14,8 @@ namespace {
 using client::resources::kPods;
 using client::resources::kResourceClaims;
 using client::resources::kResourceSlices;
+using manager::kSecond;
+using manager::OneNodeTest;
 
 class DeviceTaintsTest : public OneNodeTest {
  protected:

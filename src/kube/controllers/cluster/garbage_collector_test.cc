@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
@@ -15,6 +15,9 @@ namespace {
 using client::resources::kConfigMaps;
 using client::resources::kNamespaces;
 using client::resources::kPyTorchJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 class GarbageTest : public ::testing::Test {
  protected:

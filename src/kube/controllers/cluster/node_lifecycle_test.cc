@@ -5,7 +5,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/node_taints.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
@@ -13,6 +13,9 @@ namespace {
 using client::resources::kNodes;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
+using manager::kSecond;
+using manager::PyTorchYaml;
+using manager::TestCluster;
 
 json::Value Parsed(std::string_view text) {
   auto value = json::Parse(text);

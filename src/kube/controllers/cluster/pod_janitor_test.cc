@@ -1,10 +1,13 @@
 // Ended pods do not pile up.
 #include <gtest/gtest.h>
 
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
 namespace swell::controllers {
 namespace {
+
+using manager::kSecond;
+using manager::OneNodeTest;
 
 using PodJanitorTest = OneNodeTest;
 

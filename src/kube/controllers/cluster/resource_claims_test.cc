@@ -5,13 +5,15 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kPods;
 using client::resources::kResourceClaims;
+using manager::kSecond;
+using manager::OneNodeTest;
 
 class ResourceClaimsTest : public OneNodeTest {
  protected:

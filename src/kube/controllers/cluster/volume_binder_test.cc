@@ -6,7 +6,7 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/volume_match.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 using client::resources::kPersistentVolumeClaims;
 using client::resources::kPersistentVolumes;
 using client::resources::kPods;
+using manager::TestCluster;
 
 class VolumeBinderTest : public ::testing::Test {
  protected:

@@ -10,13 +10,15 @@
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workloads/batch_rules.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kJobs;
 using client::resources::kPods;
+using manager::kSecond;
+using manager::TestCluster;
 
 TEST(BatchRules, IndexesReadBackAsWritten) {
   EXPECT_EQ(FormatIndexes({}), "");

@@ -4,13 +4,14 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kCronJobs;
 using client::resources::kJobs;
+using manager::TestCluster;
 
 std::string CronYaml(std::string_view more) {
   return StrCat(R"(

@@ -1,12 +1,13 @@
 // What disruption budgets allow.
 #include <gtest/gtest.h>
 
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kPodDisruptionBudgets;
+using manager::OneNodeTest;
 using DisruptionTest = OneNodeTest;
 
 TEST_F(DisruptionTest, BudgetCountsHealthyPods) {

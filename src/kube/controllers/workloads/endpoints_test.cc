@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "kube/api/meta/meta.h"
-#include "operator/testing/one_node_fixture.h"
+#include "manager/testing/one_node_fixture.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kEndpoints;
+using manager::kSecond;
+using manager::OneNodeTest;
 using EndpointsTest = OneNodeTest;
 
 TEST_F(EndpointsTest, EndpointsFollowTheReadyPods) {

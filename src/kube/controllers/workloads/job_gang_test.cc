@@ -7,7 +7,7 @@
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
@@ -16,6 +16,8 @@ using client::resources::kGangs;
 using client::resources::kJobs;
 using client::resources::kPods;
 using client::resources::kWorkloads;
+using manager::kSecond;
+using manager::TestCluster;
 
 class JobGangTest : public ::testing::Test {
  protected:

@@ -41,7 +41,7 @@ bool QueuedJobs::Waits(const json::Value& job) const {
   if (!api::Annotation(job, kReleased).empty() || api::IsDeleting(job)) return false;
   if (!api::OtherManager(job).empty()) return false;
   // It waits for other jobs or for a user, too.
-  for (std::string_view other : {keys::kGate, keys::kHeld}) {
+  for (std::string_view other : {api::keys::kGate, api::keys::kHeld}) {
     if (!api::Annotation(job, other).empty()) return false;
   }
   // Its spec is as it was made: a user or a rule that suspends it later changes it.

@@ -4,12 +4,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::resources::kJobs;
+using manager::TestCluster;
 
 class QueuedJobsTest : public ::testing::Test {
  protected:

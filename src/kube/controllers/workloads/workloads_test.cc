@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 namespace swell::controllers {
 namespace {
@@ -14,6 +14,7 @@ using client::resources::kDeployments;
 using client::resources::kPods;
 using client::resources::kReplicaSets;
 using client::resources::kStatefulSets;
+using manager::TestCluster;
 
 constexpr char kWeb[] = R"(
 apiVersion: apps/v1
@@ -299,7 +300,7 @@ spec:
 
 TEST_F(WorkloadsTest, ControllersCanBeSwitchedOff) {
   cluster.StopManager();
-  ManagerOptions options;
+  manager::ManagerOptions options;
   options.controllers = {"*", "-deployment"};
   cluster.StartManager(options);
   cluster.Create(kWeb);

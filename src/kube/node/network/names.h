@@ -1,7 +1,7 @@
 // ServiceNames: which address every name of the cluster means, for the hosts files of pods.
 //
 // There is no DNS server. A headless Service's names lead to all its ready pods, the others' to
-// their cluster IP, where `route` says that somebody serves it (edge::ServiceProxy). Pods in the
+// their cluster IP, where `route` says that somebody serves it (process::ServiceProxy). Pods in the
 // host's network do not reach cluster IPs, and where pods have no networks nobody does: for them a
 // service's names lead straight to the first of its pods, at its own ports. A headless service
 // whose pods are not ready yet leads to those that run: training processes look for each other

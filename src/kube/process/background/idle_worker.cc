@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr Duration kQuiet = std::chrono::milliseconds(100);
@@ -83,4 +83,4 @@ void IdleWorker::Run() {
   }
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class IdleWorker {
  public:
@@ -50,4 +50,4 @@ class IdleWorker {
   std::thread thread_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

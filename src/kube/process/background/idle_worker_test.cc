@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 TEST(IdleWorker, WhatSomebodyWaitsForComesFirst) {
@@ -50,4 +50,4 @@ TEST(IdleWorker, RefusesMoreThanItCanHold) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

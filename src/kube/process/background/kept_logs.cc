@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "kube/process/files/volumes.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kOwnerBytesMax = 1024;
@@ -185,4 +185,4 @@ std::vector<std::string> KeptLogs::Jobs() const {
   return uids;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

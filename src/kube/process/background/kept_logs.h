@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "kube/process/background/remover.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class KeptLogs {
  public:
@@ -75,4 +75,4 @@ class KeptLogs {
   std::deque<std::string> forgotten_;  // the latest jobs
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class KeptLogsTest : public testing::Test {
@@ -98,4 +98,4 @@ TEST_F(KeptLogsTest, TheLogsGoWithTheJob) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

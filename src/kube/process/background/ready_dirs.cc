@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 ReadyDirs::ReadyDirs(Options options)
     : options_(std::move(options)),
@@ -57,4 +57,4 @@ void ReadyDirs::MakeOne() {
   });
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

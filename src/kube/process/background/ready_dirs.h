@@ -18,7 +18,7 @@
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/background/spares.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ReadyDirs {
  public:
@@ -50,4 +50,4 @@ class ReadyDirs {
   CallbackScope scope_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "kube/net/reactor/reactor.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr Duration kLimit = std::chrono::seconds(30);
@@ -106,4 +106,4 @@ TEST_F(ReadyDirsTest, NothingIsMadeReadyAfterTheEnd) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

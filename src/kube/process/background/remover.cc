@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "kube/process/files/volumes.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 void Remove(const std::string& path) {
@@ -42,4 +42,4 @@ void Remover::Empty(const std::string& trash) {
   }
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

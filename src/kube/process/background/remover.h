@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "kube/process/background/idle_worker.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class Remover {
  public:
@@ -27,4 +27,4 @@ class Remover {
   IdleWorker worker_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class RemoverTest : public testing::Test {
@@ -65,4 +65,4 @@ TEST_F(RemoverTest, WhatAnEarlierRunLeftGoesToo) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace swell::edge {
+namespace swell::process {
 
 Spares::Spares(Options options, IdleWorker& worker)
     : options_(std::move(options)), worker_(worker) {}
@@ -23,4 +23,4 @@ void Spares::RefillInQuiet() {
   awaits_quiet_ = worker_.PostIdle([this, refill] { options_.post(refill); });
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "base/callback_scope.h"
 #include "kube/process/background/idle_worker.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class Spares {
  public:
@@ -42,4 +42,4 @@ class Spares {
   CallbackScope scope_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kFileBytesMax = 8 << 20;
@@ -186,4 +186,4 @@ Result<std::optional<CdiEdits>> ReadCdiEdits(const std::vector<std::string>& dir
   return std::optional<CdiEdits>(std::move(edits));
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct CdiEdits {
   std::vector<std::pair<std::string, std::string>> env;
@@ -30,4 +30,4 @@ Result<std::optional<CdiEdits>> ReadCdiEdits(const std::vector<std::string>& dir
                                              std::string_view kind,
                                              const std::vector<std::string>& devices);
 
-}  // namespace swell::edge
+}  // namespace swell::process

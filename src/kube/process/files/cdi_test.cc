@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr std::string_view kKind = "nvidia.com/gpu";
@@ -114,4 +114,4 @@ TEST_F(Cdi, WhatIsMissingOrNotUnderstoodIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/random.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 Result<std::string> PrepareDataDir(const std::string& path) {
   SWELL_RETURN_IF_ERROR(MakeDirs(path));
@@ -26,4 +26,4 @@ std::string TagOf(const std::string& data_dir) {
   return tag;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,11 +7,11 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Makes the directory if it does not exist. Returns its path without links.
 Result<std::string> PrepareDataDir(const std::string& path);
 // Six characters that stand for the directory.
 std::string TagOf(const std::string& data_dir);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kDepthMax = 200;     // each level holds a file descriptor
@@ -83,4 +83,4 @@ int64_t BytesOnDisk(const std::string& dir) {
   return walk.bytes();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string>
 
-namespace swell::edge {
+namespace swell::process {
 
 // 0 where it cannot be read. Files beyond 5 million are left out, and where more than 256
 // directories wait that are deeper than a multiple of 200, the rest of those.
 int64_t BytesOnDisk(const std::string& dir);
 
-}  // namespace swell::edge
+}  // namespace swell::process

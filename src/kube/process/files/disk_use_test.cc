@@ -10,7 +10,7 @@
 #include "base/temp_dir.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 TEST(BytesOnDisk, CountsFilesOnceAndFollowsNoLink) {
@@ -56,4 +56,4 @@ TEST(BytesOnDisk, HolesTakeNothing) {
 TEST(BytesOnDisk, WhatIsNotThereTakesNothing) { EXPECT_EQ(BytesOnDisk("/nowhere/at/all"), 0); }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

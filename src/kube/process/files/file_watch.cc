@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 Result<std::unique_ptr<FileWatch>> FileWatch::Create(net::Reactor& reactor) {
   int fd = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -65,4 +65,4 @@ void FileWatch::OnReadable() {
   }
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "kube/net/reactor/reactor.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class FileWatch {
  public:
@@ -35,4 +35,4 @@ class FileWatch {
   std::unique_ptr<net::FdWatch> watch_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

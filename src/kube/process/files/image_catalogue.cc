@@ -13,7 +13,7 @@
 #include "json/yaml.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // In place of the program that an image runs by itself.
@@ -647,4 +647,4 @@ Result<ImageEntry> ImageCatalogue::Find(const std::string& image) const {
                        "], args: [python3]}]"));
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -30,7 +30,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct ImageFile {
   std::string host;
@@ -90,4 +90,4 @@ class ImageCatalogue {
 // Whether an image name (with tag or digest) matches a pattern of the file.
 bool ImageMatches(std::string_view pattern, std::string_view image);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 #include "base/temp_dir.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class ImageCatalogueTest : public ::testing::Test {
@@ -233,4 +233,4 @@ TEST_F(ImageCatalogueTest, TheFileComesFirstAndErrorsNameTheEntry) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -8,7 +8,7 @@
 #include "kube/api/objects/progress.h"
 #include "kube/process/shim/beneath.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr std::string_view kPrefix = "progress-";
@@ -37,4 +37,4 @@ node::ProgressRecords ReadProgressRecords(const std::string& dir) {
   return records;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

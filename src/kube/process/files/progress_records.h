@@ -6,10 +6,10 @@
 
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // A record that changes while it is read is left out: the next reading finds it. The folder is the
 // pod's: links and special files are not followed, and only so many entries are looked at.
 node::ProgressRecords ReadProgressRecords(const std::string& dir);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::VolumeSpec;
@@ -211,4 +211,4 @@ Status UpdateFiles(const VolumeSpec& volume,
   return WriteFiles(volume, DirOf(volume, pod_dir), fs_group);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

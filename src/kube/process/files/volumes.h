@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Makes the volume under `pod_dir` (or `data_dir`, for durable ones) and returns its path on the
 // host; for kMemory an empty string: the shim mounts it.
@@ -28,4 +28,4 @@ Status RemoveScratch(const std::string& path);
 // Letters, digits, '.', '-', '_', and not only dots: usable as one step of a path.
 bool IsPlainName(std::string_view name);
 
-}  // namespace swell::edge
+}  // namespace swell::process

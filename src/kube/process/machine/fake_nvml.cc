@@ -5,9 +5,9 @@
 
 namespace {
 
-using swell::edge::FakeGpu;
+using swell::process::FakeGpu;
 
-swell::edge::FakeNvml state;
+swell::process::FakeNvml state;
 
 struct EventData {
   void* device;
@@ -26,7 +26,7 @@ FakeGpu& Of(void* device) { return *static_cast<FakeGpu*>(device); }
 
 extern "C" {
 
-swell::edge::FakeNvml* fake_nvml() { return &state; }
+swell::process::FakeNvml* fake_nvml() { return &state; }
 
 int nvmlInit_v2() {
   state.inits += state.init_code == 0;

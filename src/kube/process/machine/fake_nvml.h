@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace swell::edge {
+namespace swell::process {
 
 struct FakeGpu {
   char uuid[32] = {};
@@ -24,4 +24,4 @@ struct FakeNvml {
   std::array<FakeGpu, 2> gpus;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

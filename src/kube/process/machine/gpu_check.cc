@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::HealthReport;
@@ -218,4 +218,4 @@ GpuCheck::Fault GpuCheck::LinkFault(Gpu& gpu) {
   return {"NvLinkDown", StrCat(__builtin_popcount(down), " of its NVLinks went down")};
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -18,7 +18,7 @@
 #include "kube/process/machine/machine_check.h"
 #include "kube/process/machine/nvml_library.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class GpuCheck final : public MachineCheck {
  public:
@@ -66,4 +66,4 @@ class GpuCheck final : public MachineCheck {
   void* event_set_ = nullptr;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "kube/process/machine/fake_nvml.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class GpuCheckTest : public ::testing::Test {
@@ -134,4 +134,4 @@ TEST_F(GpuCheckTest, AGpuThatTheDriverDoesNotListIsLost) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

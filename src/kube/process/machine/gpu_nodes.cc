@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kInformationBytesMax = 64 << 10;
@@ -68,4 +68,4 @@ std::vector<std::string> GpuNodes(const std::vector<std::string>& ids, const std
   return nodes;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace swell::edge {
+namespace swell::process {
 
 // Devices of the machine, unlike virtual ones, have NVIDIA's ids: "GPU-…", "MIG-…".
 std::vector<std::string> RealGpus(const std::vector<std::string>& ids);
@@ -16,4 +16,4 @@ std::vector<std::string> RealGpus(const std::vector<std::string>& ids);
 std::vector<std::string> GpuNodes(const std::vector<std::string>& ids,
                                   const std::string& root = "");
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using Paths = std::vector<std::string>;
@@ -49,4 +49,4 @@ TEST_F(GpuNodesTest, VirtualGpusHaveNoNodes) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

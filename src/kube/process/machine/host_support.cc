@@ -20,7 +20,7 @@
 #include "kube/process/shim/device_filter.h"
 #include "kube/process/shim/id_map.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int64_t kPeriodUs = 100'000;
@@ -349,4 +349,4 @@ void RemoveCgroups(const CgroupSupport& support) {
   }
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "kube/node/runtime/runtime.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct CgroupSupport {
   int version = 0;         // 0: none
@@ -70,4 +70,4 @@ void CleanCgroups(const CgroupSupport& support,
 // Removes what holds them, once they are gone.
 void RemoveCgroups(const CgroupSupport& support);
 
-}  // namespace swell::edge
+}  // namespace swell::process

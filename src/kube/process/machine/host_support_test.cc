@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 std::string Written(const CgroupSupport& support, int64_t cpu_request_milli, const char* file) {
@@ -31,4 +31,4 @@ TEST(Cgroups, AContainerThatRequestsNoCpuHasTheLeastWeight) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -5,7 +5,7 @@
 
 #include "kube/node/runtime/health_source.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class MachineCheck {
  public:
@@ -13,4 +13,4 @@ class MachineCheck {
   virtual node::HealthReport Run() = 0;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::HealthReport;
@@ -165,4 +165,4 @@ HealthReport ClockCheck::Run() {
   return Good("ClockHealthy", "the clock was not set lately");
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "kube/process/machine/machine_check.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Whether the directory's file system can be written and has room.
 class DiskCheck final : public MachineCheck {
@@ -58,4 +58,4 @@ class ClockCheck final : public MachineCheck {
   std::string message_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

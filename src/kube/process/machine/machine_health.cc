@@ -5,7 +5,7 @@
 #include "kube/process/machine/gpu_check.h"
 #include "kube/process/machine/machine_checks.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 MachineHealth::MachineHealth(Executor& core, MachineHealthOptions options)
     : core_(core), options_(std::move(options)), scripts_(options_.scripts_dir, options_.data_dir) {
@@ -74,4 +74,4 @@ void MachineHealth::Run() {
   }
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -19,7 +19,7 @@
 #include "kube/process/machine/machine_check.h"
 #include "kube/process/machine/script_checks.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct MachineHealthOptions {
   std::string data_dir;              // whose disk is checked; empty: the machine is not checked
@@ -62,4 +62,4 @@ class MachineHealth final : public node::HealthSource {
   std::thread thread_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/process/machine/machine_checks.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::HealthReport;
@@ -191,4 +191,4 @@ TEST_F(ScriptsTest, TheSourceRunsMachineChecksOnceAndScriptsForEachNode) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "kube/process/machine/nvml_library.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // The parts of NVML's stable C interface that are used here.
@@ -55,4 +55,4 @@ GpuInventory DiscoverGpus(const std::string& name) {
   return found;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

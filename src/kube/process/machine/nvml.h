@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace swell::edge {
+namespace swell::process {
 
 struct GpuInfo {
   int index = 0;
@@ -24,4 +24,4 @@ struct GpuInventory {
 
 GpuInventory DiscoverGpus(const std::string& library = "libnvidia-ml.so.1");
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace swell::edge {
+namespace swell::process {
 
 class NvmlLibrary {
  public:
@@ -32,4 +32,4 @@ class NvmlLibrary {
   void* handle_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -20,7 +20,7 @@
 #include "base/unique_fd.h"
 #include "kube/api/objects/node_health.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::HealthReport;
@@ -248,4 +248,4 @@ ScriptChecks::End ScriptChecks::Await(int pid, int output) {
   return end;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "kube/node/runtime/health_source.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ScriptChecks {
  public:
@@ -49,4 +49,4 @@ class ScriptChecks {
   std::atomic<bool> stopped_ = false;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -19,7 +19,7 @@
 #include "kube/process/machine/system_calls.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kLastCall = 600;  // beyond the highest number that any kernel gives today
@@ -308,4 +308,4 @@ Result<std::string> SeccompProfiles::Keep(const std::string& filter) {
   return file;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

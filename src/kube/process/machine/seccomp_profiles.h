@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "kube/node/runtime/security.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // The programs of a sock_fprog.
 // Without `listens`, nobody can open a port: neither bind nor listen.
@@ -41,4 +41,4 @@ class SeccompProfiles {
   std::map<std::string, std::string> localhost_;  // by the profile's text
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kNewerThanAnything = 999;
@@ -151,4 +151,4 @@ TEST(SeccompProfiles, FiltersAreKeptAsFiles) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

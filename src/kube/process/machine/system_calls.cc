@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr std::string_view kOrdinary = R"(
@@ -110,4 +110,4 @@ const std::vector<CapabilityCalls>& CallsOfCapabilities() {
   return kCalls;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace swell::edge {
+namespace swell::process {
 
 struct CapabilityCalls {
   std::string_view capability;
@@ -16,4 +16,4 @@ struct CapabilityCalls {
 const std::vector<std::string_view>& OrdinaryCalls();
 const std::vector<CapabilityCalls>& CallsOfCapabilities();
 
-}  // namespace swell::edge
+}  // namespace swell::process

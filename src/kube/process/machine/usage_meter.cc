@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
@@ -138,4 +138,4 @@ std::vector<node::ContainerUsage> UsageMeter::Measure(const std::vector<Subject>
   return out;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

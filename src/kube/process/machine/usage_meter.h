@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class UsageMeter {
  public:
@@ -66,4 +66,4 @@ class UsageMeter {
   std::map<node::ContainerRef, std::deque<Moment>> moments_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

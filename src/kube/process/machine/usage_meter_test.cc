@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -127,4 +127,4 @@ TEST(UsageMeterHere, ThisProcess) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

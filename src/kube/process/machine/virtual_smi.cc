@@ -11,7 +11,7 @@
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
@@ -120,4 +120,4 @@ Status UpdateVirtualGpus(const std::string& dir, const node::ContainerUsage& usa
   return Write(dir + "/devices", PrintVirtualGpus(devices), 0644);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

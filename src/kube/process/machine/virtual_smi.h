@@ -21,7 +21,7 @@
 #include "kube/node/runtime/runtime.h"
 #include "kube/node/spec/pod_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Where containers see it.
 inline constexpr std::string_view kGpuDir = "/run/swell/gpu";
@@ -65,4 +65,4 @@ Status MakeVirtualGpus(const std::string& dir,
 // Writes what the container uses. No effect where MakeVirtualGpus made nothing.
 Status UpdateVirtualGpus(const std::string& dir, const node::ContainerUsage& usage);
 
-}  // namespace swell::edge
+}  // namespace swell::process

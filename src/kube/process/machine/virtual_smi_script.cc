@@ -2,7 +2,7 @@
 // beside `sleep` and, for a time stamp, `date`.
 #include "kube/process/machine/virtual_smi.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr std::string_view kScript = R"sh(#!/bin/sh
@@ -216,4 +216,4 @@ while [ -n "$loop" ] && sleep "$loop"; do show; done
 
 std::string_view VirtualSmiScript() { return kScript; }
 
-}  // namespace swell::edge
+}  // namespace swell::process

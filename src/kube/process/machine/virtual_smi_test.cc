@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -147,4 +147,4 @@ TEST_F(ProcessRuntimeTest, AContainerAsksNvidiaSmiAboutItsVirtualGpus) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 std::string Elements(const std::vector<std::string>& items) {
@@ -87,4 +87,4 @@ void AddressGuard::Shutdown() {
   if (!removed.ok()) SWELL_LOG_WARNING("network", "guard left", {"error", removed.ToString()});
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

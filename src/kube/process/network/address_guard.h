@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct PodAddresses {
   std::string hardware;  // "02:…"
@@ -45,4 +45,4 @@ class AddressGuard {
   std::map<std::string, PodAddresses> ports_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr char kTable[] = "swellguard_own";
@@ -70,4 +70,4 @@ TEST(AddressGuard, ItRefusesWhatIsNoAddress) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 Firewall::Firewall(RuleScope scope, Post post) : scope_(std::move(scope)), post_(std::move(post)) {}
 
@@ -88,4 +88,4 @@ void Firewall::Shutdown() {
   if (!removed.ok()) SWELL_LOG_WARNING("network", "rules left", {"error", removed.ToString()});
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -23,7 +23,7 @@
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/network/rule_text.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class Firewall {
  public:
@@ -64,4 +64,4 @@ class Firewall {
   CallbackScope scope_of_calls_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr char kTable[] = "swellfire";
@@ -141,4 +141,4 @@ TEST_F(FirewallTest, RulesOfAnEarlierRunGoWhenThereAreNone) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/kubernetes_version.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kFrameHead = 9;
@@ -151,4 +151,4 @@ node::ProbeResult GrpcHealthAnswer::End() const {
 
 std::string GrpcHealthAnswer::TakeReply() { return std::exchange(reply_, {}); }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // All that the client has to say at first. `service` may be empty: the server as a whole.
 std::string GrpcHealthRequest(std::string_view authority, std::string_view service);
@@ -40,4 +40,4 @@ class GrpcHealthAnswer {
   bool spoke_http2_ = false;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

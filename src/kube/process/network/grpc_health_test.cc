@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using std::string_literals::operator""s;
@@ -83,4 +83,4 @@ TEST(GrpcHealth, BytesThatAreNoAnswerEndIt) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // "add" makes it if it is not there, so that deleting it never fails.
@@ -31,4 +31,4 @@ void UnguardMachine(const MachineGuardSpec& spec) {
   if (!removed.ok()) SWELL_LOG_WARNING("network", "guard left", {"error", removed.ToString()});
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

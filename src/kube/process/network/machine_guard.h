@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct MachineGuardSpec {
   std::string table;
@@ -26,4 +26,4 @@ struct MachineGuardSpec {
 Status GuardMachine(const MachineGuardSpec& spec);
 void UnguardMachine(const MachineGuardSpec& spec);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/kubernetes_version.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using Io = net::TlsSession::Io;
@@ -220,4 +220,4 @@ Io NetProbe::Write(std::string_view bytes, size_t* put) {
   return Io::kDone;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -14,7 +14,7 @@
 #include "kube/node/runtime/runtime.h"
 #include "kube/process/network/grpc_health.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class NetProbe {
  public:
@@ -62,4 +62,4 @@ class NetProbe {
 // What an httpGet probe sends, with the kubelet's headers where the probe has none of that name.
 std::string HttpProbeRequest(const node::ProbeSpec& spec, const std::string& address);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,7 +9,7 @@
 #include "kube/net/net_testing.h"
 #include "kube/net/tls/tls.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::ProbeSpec;
@@ -148,4 +148,4 @@ TEST_F(NetProbeTest, AClosedPortFails) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -21,7 +21,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // One message under construction; attributes nest.
 class Netlink::Request {
@@ -243,4 +243,4 @@ Status Netlink::DeleteLink(const std::string& name) {
   return Send(request, "delete interface " + name);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class Netlink {
  public:
@@ -51,4 +51,4 @@ class Netlink {
   uint32_t sequence_ = 0;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/images/shared_library.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kReasonBytesMax = 400;
@@ -62,4 +62,4 @@ Result<std::string> AskNftables(const std::string& commands) {
 
 Status RunNftables(const std::string& commands) { return AskNftables(commands).status(); }
 
-}  // namespace swell::edge
+}  // namespace swell::process

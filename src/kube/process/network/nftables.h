@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Runs the commands as one transaction in this thread's network. kUnavailable: the library or the
 // kernel's part is missing, or the process has no right to it.
@@ -14,4 +14,4 @@ Status RunNftables(const std::string& commands);
 // The same for commands that list something: what they print.
 Result<std::string> AskNftables(const std::string& commands);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/cidr.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 Result<PodCidr> ParsePodCidr(std::string_view text) {
   const auto parsed = api::ParseCidr(text);
@@ -18,4 +18,4 @@ Result<PodCidr> ParsePodCidr(std::string_view text) {
   return cidr;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct PodCidr {
   uint32_t base = 0;  // in host byte order
@@ -17,4 +17,4 @@ struct PodCidr {
 // An IPv4 network from /8 to /28; kInvalid otherwise. Bits beyond the prefix are dropped.
 Result<PodCidr> ParsePodCidr(std::string_view text);
 
-}  // namespace swell::edge
+}  // namespace swell::process

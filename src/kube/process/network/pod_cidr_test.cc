@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 TEST(PodCidr, IsANetworkThatHoldsPods) {
@@ -17,4 +17,4 @@ TEST(PodCidr, IsANetworkThatHoldsPods) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -27,7 +27,7 @@
 #include "kube/process/network/resolv_conf.h"
 #include "kube/process/shim/id_map.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kSlotMax = 60'000;
@@ -400,4 +400,4 @@ void PodNetwork::Shutdown() {
   if (!deleted.ok()) SWELL_LOG_WARNING("network", "bridge left", {"error", deleted.ToString()});
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -28,7 +28,7 @@
 #include "kube/process/network/address_guard.h"
 #include "kube/process/network/rule_text.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // The machine's user ids that pods of all clusters have, in ranges of kIdsOfPod.
 inline constexpr int64_t kFirstRangeOfIds = 0x0800;
@@ -108,4 +108,4 @@ class PodNetwork {
   CallbackScope scope_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -15,7 +15,7 @@
 
 #include "kube/process/network/netlink.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 std::string HardwareAddress(const std::string& name) {
@@ -57,4 +57,4 @@ TEST(Netlink, ABridgeKeepsItsHardwareAddressWhateverPortsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

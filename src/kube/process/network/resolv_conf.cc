@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 struct Settings {
@@ -104,4 +104,4 @@ std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::st
   return kept;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

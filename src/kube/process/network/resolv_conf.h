@@ -8,7 +8,7 @@
 
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // A resolv.conf whose name servers are these addresses at most.
 std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses);
@@ -17,4 +17,4 @@ std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::st
 // behind the node's own, each once; an option in place of the node's of the same name.
 std::string WithPodsDns(std::string_view resolv_conf, const node::DnsSpec& dns);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 TEST(OnlyNameServers, KeepsTheRestOfTheFile) {
@@ -40,4 +40,4 @@ TEST(WithPodsDns, WordsCannotBeginALineOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

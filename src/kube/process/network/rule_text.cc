@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::Allowance;
@@ -178,4 +178,4 @@ RuleText MakeRuleText(const node::NetworkRules& rules,
   return made;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

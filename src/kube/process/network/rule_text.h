@@ -17,7 +17,7 @@
 
 #include "kube/node/network/network_rules.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct RuleScope {
   std::string table;    // of the family bridge
@@ -39,4 +39,4 @@ RuleText MakeRuleText(const node::NetworkRules& rules,
                       const RuleScope& scope,
                       const std::set<std::string>& old_chains);
 
-}  // namespace swell::edge
+}  // namespace swell::process

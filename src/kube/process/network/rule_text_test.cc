@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "kube/process/network/nftables.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 using node::Allowance;
@@ -89,4 +89,4 @@ TEST(RuleText, TheKernelTakesIt) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

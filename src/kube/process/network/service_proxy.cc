@@ -18,7 +18,7 @@
 #include "base/strings.h"
 #include "kube/process/network/netlink.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kBacklog = 256;
@@ -502,4 +502,4 @@ std::set<std::pair<std::string, uint16_t>> ServiceProxy::ClusterPorts() const {
   return ports;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -25,7 +25,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime/service_route.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class ServiceProxy {
  public:
@@ -74,4 +74,4 @@ class ServiceProxy {
   std::map<Key, std::string> holders_;  // uids of the owners
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,7 +9,7 @@
 
 #include "kube/process/process_testing.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr char kAnyPort = 0;
@@ -256,4 +256,4 @@ TEST_F(ServicesOfPods, PodsReachThemAtTheirClusterIps) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr mode_t kNewMode = 0755;
@@ -84,4 +84,4 @@ Result<std::string> ReadPlainFile(const std::string& dir, const std::string& nam
   return ReadFile(DescriptorPath(file), limit);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // A path through /proc to this open file. It leads to the file also after the file is renamed.
 std::string DescriptorPath(const UniqueFd& file);
@@ -28,4 +28,4 @@ Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path);
 // file. A link would show them files of others, and a pipe would keep its reader waiting.
 Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit);
 
-}  // namespace swell::edge
+}  // namespace swell::process

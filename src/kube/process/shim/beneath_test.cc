@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 class BeneathTest : public testing::Test {
@@ -95,4 +95,4 @@ TEST_F(BeneathTest, MakesNothingOutside) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

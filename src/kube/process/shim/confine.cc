@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kFilterBytesMax = BPF_MAXINSNS * sizeof(sock_filter);
@@ -156,4 +156,4 @@ Status Confine(const ShimSpec& spec, const std::string& filter) {
   return filter_now ? InstallFilter(filter) : Status::Ok();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // What is opened while the host's files are still seen.
 struct ConfineFiles {
@@ -28,4 +28,4 @@ void KeepOnlyKill();
 // Gives up what the container is not to have and becomes its user; what follows is execve.
 Status Confine(const ShimSpec& spec, const std::string& filter);
 
-}  // namespace swell::edge
+}  // namespace swell::process

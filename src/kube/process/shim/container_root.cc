@@ -23,7 +23,7 @@
 #include "kube/process/shim/image_root.h"
 #include "kube/process/shim/mounts.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kHostMountsMax = 64;
@@ -429,4 +429,4 @@ Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user
   return Status::Ok();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,10 +13,10 @@
 #include "base/result.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Builds it and makes it the process's root. `dir` is the container's directory on the host.
 // `user_namespace` is the pod's, or -1.
 Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user_namespace);
 
-}  // namespace swell::edge
+}  // namespace swell::process

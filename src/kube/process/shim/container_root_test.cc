@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/temp_dir.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 enum Outcome { kSeen = 0, kNotSeen = 1, kNoRoot = 2, kNoMachine = 3 };
@@ -57,4 +57,4 @@ TEST(ContainerRoot, AnImageThatAsksForTheHostsTmpSeesItThoughItIsAFileSystemOfIt
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

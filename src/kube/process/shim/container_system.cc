@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "kube/process/shim/mounts.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // What containerd hides: it tells about the whole machine, or has no namespaces.
@@ -205,4 +205,4 @@ Status SetSysctls(const ShimSpec& spec) {
   return Status::Ok();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // The host's root in the container's, while it is built.
 inline constexpr std::string_view kOldRoot = "/.swell-old";
@@ -19,4 +19,4 @@ Status MountSystem(const ShimSpec& spec, const std::string& dir);
 // Settings of the kernel that the container's namespaces keep apart, before its root is entered.
 Status SetSysctls(const ShimSpec& spec);
 
-}  // namespace swell::edge
+}  // namespace swell::process

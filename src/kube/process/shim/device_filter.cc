@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kRulesMax = 512;
@@ -171,4 +171,4 @@ Status AllowDevices(const std::string& group, const DeviceRules& rules) {
 
 Status CanFilterDevices() { return LoadProgram({}).status(); }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // "c 1:3", "b 8:0", "c 136:*": read and write. Nodes may be made of any device, since a node opens
 // nothing by itself.
@@ -27,4 +27,4 @@ Status AllowDevices(const std::string& group, const DeviceRules& rules);
 // Why the kernel takes no such program.
 Status CanFilterDevices();
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // The errno of opening the file from within the group; 0 when it opens.
@@ -81,4 +81,4 @@ TEST(DeviceFilter, WhatIsNoRuleIsRefused) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -20,7 +20,7 @@
 #include "kube/process/shim/container_system.h"
 #include "kube/process/shim/mounts.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kSaidBytesMax = 4096;
@@ -119,4 +119,4 @@ Status RunHooks(const ShimSpec& spec, const std::string& dir) {
   return ErrnoStatus(errno, "unmount " + seen);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

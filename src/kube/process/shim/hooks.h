@@ -9,10 +9,10 @@
 #include "base/result.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // When all of the container's files are mounted. `dir` is its directory on the host, whose root is
 // still at `kOldRoot`. A program that fails, or takes too long, is an error with what it said.
 Status RunHooks(const ShimSpec& spec, const std::string& dir);
 
-}  // namespace swell::edge
+}  // namespace swell::process

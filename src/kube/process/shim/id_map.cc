@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kStackBytes = 64 << 10;
@@ -115,4 +115,4 @@ Status AttachMount(const UniqueFd& mount, const std::string& target) {
   return ErrnoStatus(errno, "mount on " + target);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

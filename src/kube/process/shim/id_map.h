@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Ids [inside, inside + count) of a namespace are [outside, …) of the machine.
 struct IdRange {
@@ -45,4 +45,4 @@ Status CheckMappable(const std::string& path, int user_namespace);
 // Attaches what CloneMapped gave.
 Status AttachMount(const UniqueFd& mount, const std::string& target);
 
-}  // namespace swell::edge
+}  // namespace swell::process

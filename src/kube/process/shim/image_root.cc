@@ -11,7 +11,7 @@
 #include "base/unique_fd.h"
 #include "kube/process/shim/id_map.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // The files of a layer belong to the ids of the pod that they belong to in the image.
@@ -106,4 +106,4 @@ Status MakeSystemDirs(int64_t owner) {
   return Status::Ok();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

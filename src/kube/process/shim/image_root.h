@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // Mounts the layers of spec.image_layers at `root`. `dir` is the container's directory. The owners
 // of their files are translated by the pod's user namespace, where it has one.
@@ -25,4 +25,4 @@ Status MountImageRoot(const ShimSpec& spec,
 // belong to `owner`.
 Status MakeSystemDirs(int64_t owner);
 
-}  // namespace swell::edge
+}  // namespace swell::process

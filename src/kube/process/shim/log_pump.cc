@@ -10,7 +10,7 @@
 
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kPieceMax = 16 << 10;
@@ -104,4 +104,4 @@ void LogPump::Rotate() {
   size_ = 0;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class LogPump {
  public:
@@ -48,4 +48,4 @@ class LogPump {
 // RFC 3339 with nanoseconds, all nine digits.
 std::string FormatNanoTime(WallTime time);
 
-}  // namespace swell::edge
+}  // namespace swell::process

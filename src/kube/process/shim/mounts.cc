@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 Status Mount(const std::string& source,
              const std::string& target,
@@ -92,4 +92,4 @@ bool IsUnder(std::string_view path, std::string_view dir) {
                          (dir == "/" || path[dir.size()] == '/'));
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

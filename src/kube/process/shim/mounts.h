@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // `type` is null for a bind mount, `data` the file system's options.
 Status Mount(const std::string& source,
@@ -31,4 +31,4 @@ Status MakeOwnedFile(const std::string& path, int64_t owner);
 // Whether `path` is `dir` or in it.
 bool IsUnder(std::string_view path, std::string_view dir);
 
-}  // namespace swell::edge
+}  // namespace swell::process

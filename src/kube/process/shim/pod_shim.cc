@@ -31,7 +31,7 @@
 #include "kube/process/shim/shim_stdio.h"
 #include "kube/process/shim/terminal.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kStatusFd = 3;
@@ -392,4 +392,4 @@ int PodShimMain(int argc, char** argv) {
   return code;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -18,11 +18,11 @@
 // - Threads: a process of its own, with one thread.
 #pragma once
 
-namespace swell::edge {
+namespace swell::process {
 
 // SIGRTMIN + 1, which libraries leave alone.
 int KillAllSignal();
 
 int PodShimMain(int argc, char** argv);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -17,7 +17,7 @@
 #include "kube/process/shim/shim_spec.h"
 #include "kube/process/shim/terminal.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kTerminalSocket = 3;
@@ -128,4 +128,4 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   ::_exit(Await(child, signals));
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-namespace swell::edge {
+namespace swell::process {
 
 int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::string>& argv);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -22,7 +22,7 @@
 #include "kube/process/shim/pod_shim.h"
 #include "kube/process/shim/terminal.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 // close_range's flag; older headers lack the name.
@@ -330,4 +330,4 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   Init(main, pipes.report, own_pids).Run(all);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

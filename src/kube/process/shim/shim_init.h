@@ -9,7 +9,7 @@
 #include "base/unique_fd.h"
 #include "kube/process/shim/shim_spec.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 struct InitPipes {
   int in = -1;  // the command's standard input; -1: /dev/null
@@ -49,4 +49,4 @@ Status ExecCommand(const ShimSpec& spec,
 // After JoinCgroups: the container's groups are the root of those that it sees.
 void EnterCgroupNamespace(const ShimSpec& spec);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 json::Array Strings(const std::vector<std::string>& items) {
@@ -317,4 +317,4 @@ Status ReplaceFile(const std::string& path, std::string_view bytes, int mode) {
   return ErrnoStatus(error, "write " + path);
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

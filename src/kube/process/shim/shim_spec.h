@@ -21,7 +21,7 @@
 #include "base/result.h"
 #include "json/value.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // A process, beyond the reuse of its id.
 struct ProcessId {
@@ -159,4 +159,4 @@ Status ReplaceFile(const std::string& path, std::string_view bytes, int mode = 0
 // Makes the new file that the next ReplaceFile fills, so that it need not.
 Status PrepareReplace(const std::string& path, int mode);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -10,7 +10,7 @@
 
 #include "kube/process/shim/terminal.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kConnectionsMax = 64;
@@ -157,4 +157,4 @@ void ShimStdio::Drop(Connection& connection) {
   connection.pending.clear();
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -19,7 +19,7 @@
 
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 inline constexpr const char* kStdioSocket = "stdio.sock";
 
@@ -67,4 +67,4 @@ class ShimStdio {
   bool input_ended_ = false;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr int kBacklog = 64;
@@ -145,4 +145,4 @@ Result<UniqueFd> ConnectTo(const std::string& dir, const std::string& name) {
   });
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 // A terminal of /dev/ptmx as the calling process sees it, so that programs find theirs in /dev/pts.
 // It belongs to `owner`. Sends its master over `socket` (ReceiveFd) and returns its slave.
@@ -25,4 +25,4 @@ Result<UniqueFd> ReceiveFd(int socket);
 Result<UniqueFd> ListenAt(const std::string& dir, const std::string& name);
 Result<UniqueFd> ConnectTo(const std::string& dir, const std::string& name);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class CoreSide;
 
@@ -332,4 +332,4 @@ FdStream FdStreams::Make(Kind kind, int read_fd, int write_fd) {
 
 void FdStreams::EndWhenEmpty(const std::shared_ptr<FdIo>& io) { io->EndWhenEmpty(); }
 
-}  // namespace swell::edge
+}  // namespace swell::process

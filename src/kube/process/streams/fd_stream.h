@@ -14,7 +14,7 @@
 #include "kube/api/rest/duplex.h"
 #include "kube/net/reactor/reactor.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class FdIo;
 
@@ -43,4 +43,4 @@ class FdStreams {
   CallbackScope scope_;
 };
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
@@ -186,4 +186,4 @@ std::string LogTail(const std::string& path, int64_t lines, size_t bytes_max) {
   return out;
 }
 
-}  // namespace swell::edge
+}  // namespace swell::process

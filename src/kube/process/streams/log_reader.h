@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "kube/node/runtime/runtime.h"
 
-namespace swell::edge {
+namespace swell::process {
 
 class LogReader {
  public:
@@ -49,4 +49,4 @@ class LogReader {
 // The last lines' text, for termination messages.
 std::string LogTail(const std::string& path, int64_t lines, size_t bytes_max);
 
-}  // namespace swell::edge
+}  // namespace swell::process

@@ -7,7 +7,7 @@
 #include "base/temp_dir.h"
 #include "kube/api/meta/meta.h"
 
-namespace swell::edge {
+namespace swell::process {
 namespace {
 
 constexpr std::string_view kOld = "2026-01-01T00:00:00.000000000Z stdout F old\n";
@@ -54,4 +54,4 @@ TEST_F(LogReaderTest, AReadEndsWhereNobodyWantsWhatItReads) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell::process

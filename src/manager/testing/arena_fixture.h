@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 inline constexpr std::string_view kArenaClasses = R"(
 apiVersion: scheduling.k8s.io/v1
@@ -52,4 +52,4 @@ class ArenaTest : public ::testing::Test {
   TestCluster cluster_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

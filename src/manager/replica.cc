@@ -1,10 +1,10 @@
-#include "operator/replica.h"
+#include "manager/replica.h"
 
 #include <utility>
 
 #include "base/log.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
 
 constexpr Duration kDrainLook = std::chrono::milliseconds(10);
@@ -51,19 +51,20 @@ Replica::~Replica() {
   drain_timer_.Cancel();
 }
 
-Context Replica::ContextOf(Informers& informers) const {
+controllers::Context Replica::ContextOf(controllers::Informers& informers) const {
   return {executor_, clock_, random_, gate_, user_, informers, options_.metrics};
 }
 
-std::unique_ptr<Informers> Replica::MakeInformers() {
-  auto informers = std::make_unique<Informers>(executor_, server_, user_, random_.Next());
+std::unique_ptr<controllers::Informers> Replica::MakeInformers() {
+  auto informers =
+      std::make_unique<controllers::Informers>(executor_, server_, user_, random_.Next());
   if (options_.prepare) options_.prepare(*informers);
   return informers;
 }
 
 // Watches what a Manager would, which one that is never started says best.
 void Replica::WarmUp() {
-  std::unique_ptr<Informers> asked = MakeInformers();
+  std::unique_ptr<controllers::Informers> asked = MakeInformers();
   { Manager never_started(ContextOf(*asked), options_.manager); }
   informers_ = MakeInformers();
   for (const client::Resource& resource : asked->resources()) informers_->Of(resource);
@@ -136,4 +137,4 @@ void Replica::Drain(SteadyTime until, std::function<void()> done) {
   });
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

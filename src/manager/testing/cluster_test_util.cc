@@ -1,4 +1,4 @@
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "kube/store/backend.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
 
 const api::UserInfo kAdmin{"system:admin", "", {"system:masters"}};
@@ -21,7 +21,7 @@ ScriptedAgents::ScriptedAgents(SimExecutor& sim, std::shared_ptr<api::RestHandle
       pods_(sim, server, kAdmin, client::resources::kPods),
       client_(sim, server, kAdmin, "scripted-agents") {
   auto look = [this](const json::SharedValue& pod) { Look(api::KeyOf(*pod)); };
-  Follow(pods_, look);
+  controllers::Follow(pods_, look);
   pods_.Start();
 }
 
@@ -68,17 +68,17 @@ void ScriptedAgents::Look(const std::string& key) {
   json::SharedValue pod = pods_.Get(key);
   if (!pod || !Alive(*pod)) return;
   std::string uid(api::Uid(*pod));
-  bool stop = honours_stop_requests && !api::Annotation(*pod, keys::kStopRequested).empty();
-  if (api::IsDeleting(*pod) || (stop && !HasEnded(*pod))) {
+  bool stop = honours_stop_requests && !api::Annotation(*pod, api::keys::kStopRequested).empty();
+  if (api::IsDeleting(*pod) || (stop && !api::HasEnded(*pod))) {
     bool remove = api::IsDeleting(*pod);
     if (!ending_.insert(uid + (remove ? "/gone" : "/stopped")).second) return;
-    bool at_once =
-        HasEnded(*pod) || json::GetInt(*pod, {"metadata", "deletionGracePeriodSeconds"}, 30) == 0;
+    bool at_once = api::HasEnded(*pod) ||
+                   json::GetInt(*pod, {"metadata", "deletionGracePeriodSeconds"}, 30) == 0;
     sim_.After(at_once ? Duration(std::chrono::milliseconds(1)) : stop_after,
                [this, key, uid, remove] { End(key, uid, 143, remove); });
     return;
   }
-  if (Phase(*pod) != "Pending" || !starting_.insert(uid).second) return;
+  if (api::Phase(*pod) != "Pending" || !starting_.insert(uid).second) return;
   sim_.After(start_after, [this, key, uid] {
     json::SharedValue now = pods_.Get(key);
     if (!now || api::Uid(*now) != uid || api::IsDeleting(*now)) return;
@@ -126,7 +126,7 @@ void ScriptedAgents::Start(const json::Value& pod) {
 void ScriptedAgents::Exit(const std::string& key, int code) {
   json::SharedValue pod = pods_.Get(key);
   ASSERT_TRUE(pod) << key;
-  ASSERT_EQ(Phase(*pod), "Running") << key;
+  ASSERT_EQ(api::Phase(*pod), "Running") << key;
   std::string uid(api::Uid(*pod));
   std::string_view policy = json::GetString(*pod, {"spec", "restartPolicy"});
   if (policy == "Always" || (policy == "OnFailure" && code != 0)) {
@@ -144,13 +144,13 @@ void ScriptedAgents::End(const std::string& key, const std::string& uid, int cod
     ending_.erase(uid + (remove ? "/gone" : "/stopped"));
     return;
   }
-  auto [ns, name] = SplitKey(key);
+  auto [ns, name] = sched_inputs::SplitKey(key);
   auto gone = [this, ns = ns, name = name, uid, remove](const Result<json::SharedValue>&) {
     if (!remove) return;
     client_.Delete(client::resources::kPods, ns, name,
                    {.grace_seconds = 0, .precondition_uid = uid}, {});
   };
-  if (HasEnded(*pod)) return gone(pod);
+  if (api::HasEnded(*pod)) return gone(pod);
   json::Array containers;
   for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
     containers.push_back(json::Object{
@@ -202,18 +202,18 @@ void TestCluster::StartManager(ManagerOptions options) {
   if (options.scheme == nullptr) options.scheme = &server->scheme();
   // These tests have no OpenSSL.
   if (!options.make_ssh_key) {
-    options.make_ssh_key = [made = 0]() mutable -> Result<SshKeyPair> {
+    options.make_ssh_key = [made = 0]() mutable -> Result<jobs::SshKeyPair> {
       ++made;
-      return SshKeyPair{StrCat("private ", made), StrCat("public ", made)};
+      return jobs::SshKeyPair{StrCat("private ", made), StrCat("public ", made)};
     };
   }
   std::shared_ptr<api::RestHandler> asked = server;
   if (between) asked = between;
-  informers = std::make_unique<Informers>(sim, asked, kAdmin, random.Next());
+  informers = std::make_unique<controllers::Informers>(sim, asked, kAdmin, random.Next());
   Clock* clock = &sim;
   if (manager_clock != nullptr) clock = manager_clock;
   manager = std::make_unique<Manager>(
-      Context{sim, *clock, random, asked, kAdmin, *informers, &metrics}, options);
+      controllers::Context{sim, *clock, random, asked, kAdmin, *informers, &metrics}, options);
   manager->Start();
   sim.RunUntil([this] { return manager->synced(); }, std::chrono::seconds(10));
   EXPECT_TRUE(manager->synced());
@@ -271,7 +271,7 @@ Status TestCluster::Patch(const client::Resource& resource,
                           std::string_view subresource) {
   auto documents = json::ParseYaml(yaml);
   if (!documents.ok()) return documents.status();
-  auto [ns, name] = SplitKey(key);
+  auto [ns, name] = sched_inputs::SplitKey(key);
   return Wait<json::SharedValue>([&, ns = ns, name = name](auto done) {
            client->Patch(resource, ns, name, client::PatchType::kMerge, documents->front(), done,
                          subresource);
@@ -282,7 +282,7 @@ Status TestCluster::Patch(const client::Resource& resource,
 Status TestCluster::Delete(const client::Resource& resource,
                            const std::string& key,
                            const client::DeleteOptions& options) {
-  auto [ns, name] = SplitKey(key);
+  auto [ns, name] = sched_inputs::SplitKey(key);
   return Wait<json::SharedValue>([&, ns = ns, name = name](auto done) {
            client->Delete(resource, ns, name, options, done);
          })
@@ -290,7 +290,7 @@ Status TestCluster::Delete(const client::Resource& resource,
 }
 
 json::SharedValue TestCluster::Get(const client::Resource& resource, const std::string& key) {
-  auto [ns, name] = SplitKey(key);
+  auto [ns, name] = sched_inputs::SplitKey(key);
   auto result = Wait<json::SharedValue>(
       [&, ns = ns, name = name](auto done) { client->Get(resource, ns, name, done); });
   return result.ok() ? *result : nullptr;
@@ -315,7 +315,7 @@ bool TestCluster::Until(const std::function<bool()>& holds, Duration limit) {
 
 std::string TestCluster::PodPhase(const std::string& key) {
   json::SharedValue pod = Get(client::resources::kPods, key);
-  return pod ? std::string(Phase(*pod)) : "";
+  return pod ? std::string(api::Phase(*pod)) : "";
 }
 
 std::string TestCluster::PodUid(const std::string& key) {
@@ -326,7 +326,7 @@ std::string TestCluster::PodUid(const std::string& key) {
 int TestCluster::Pods(std::string_view phase) {
   int count = 0;
   for (const json::SharedValue& pod : List(client::resources::kPods)) {
-    if (phase.empty() || Phase(*pod) == phase) ++count;
+    if (phase.empty() || api::Phase(*pod) == phase) ++count;
   }
   return count;
 }
@@ -395,4 +395,4 @@ std::string PyTorchYaml::Text() const {
   return text;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

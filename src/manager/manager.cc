@@ -1,4 +1,4 @@
-#include "operator/manager.h"
+#include "manager/manager.h"
 
 #include <algorithm>
 #include <list>
@@ -48,8 +48,10 @@
 #include "scheduling/scheduler_pod.h"
 #include "scheduling/scheduler_settings.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
+
+using controllers::Context;
 
 constexpr char kGarbageCollector[] = "garbagecollector";
 
@@ -67,53 +69,74 @@ struct ClusterPart {
 const std::vector<ClusterPart>& ClusterPartTable() {
   using Options = ManagerOptions;
   static const std::vector<ClusterPart> table = {
-      {"endpoint", [](const Context& c, const Options&) { return Make<EndpointsController>(c); }},
+      {"endpoint",
+       [](const Context& c, const Options&) { return Make<controllers::EndpointsController>(c); }},
       {"endpointslice",
-       [](const Context& c, const Options&) { return Make<EndpointSliceController>(c); }},
-      {"cronjob", [](const Context& c, const Options&) { return Make<CronJobController>(c); }},
-      {"replicaset", [](const Context& c,
-                        const Options&) { return Make<ReplicaSetController>(c, ReplicaSets()); }},
+       [](const Context& c, const Options&) {
+         return Make<controllers::EndpointSliceController>(c);
+       }},
+      {"cronjob",
+       [](const Context& c, const Options&) { return Make<controllers::CronJobController>(c); }},
+      {"replicaset",
+       [](const Context& c, const Options&) {
+         return Make<controllers::ReplicaSetController>(c, controllers::ReplicaSets());
+       }},
       {"replicationcontroller",
        [](const Context& c, const Options&) {
-         return Make<ReplicaSetController>(c, ReplicationControllers());
+         return Make<controllers::ReplicaSetController>(c, controllers::ReplicationControllers());
        }},
       {"deployment",
-       [](const Context& c, const Options&) { return Make<DeploymentController>(c); }},
-      {"statefulset",
-       [](const Context& c, const Options&) { return Make<StatefulSetController>(c); }},
-      {"daemonset", [](const Context& c, const Options&) { return Make<DaemonSetController>(c); }},
-      {"job", [](const Context& c, const Options&) { return Make<BatchJobController>(c); }},
+       [](const Context& c, const Options&) { return Make<controllers::DeploymentController>(c); }},
+      {"statefulset", [](const Context& c,
+                         const Options&) { return Make<controllers::StatefulSetController>(c); }},
+      {"daemonset",
+       [](const Context& c, const Options&) { return Make<controllers::DaemonSetController>(c); }},
+      {"job",
+       [](const Context& c, const Options&) { return Make<controllers::BatchJobController>(c); }},
       {"nodelifecycle",
        [](const Context& c, const Options& o) {
-         return Make<NodeLifecycle>(
-             c, NodeLifecycleOptions{.grace = o.node_grace, .eviction_delay = o.eviction_delay});
+         return Make<controllers::NodeLifecycle>(
+             c, controllers::NodeLifecycleOptions{.grace = o.node_grace,
+                                                  .eviction_delay = o.eviction_delay});
        }},
       {"horizontalpodautoscaling",
-       [](const Context& c, const Options& o) { return Make<PodAutoscaler>(c, *o.scheme); }},
+       [](const Context& c, const Options& o) {
+         return Make<autoscaling::PodAutoscaler>(c, *o.scheme);
+       }},
       {"disruption",
-       [](const Context& c, const Options&) { return Make<DisruptionController>(c); }},
+       [](const Context& c, const Options&) { return Make<controllers::DisruptionController>(c); }},
       {"podgc",
-       [](const Context& c, const Options& o) { return Make<PodJanitor>(c, o.ended_pods_max); }},
+       [](const Context& c, const Options& o) {
+         return Make<controllers::PodJanitor>(c, o.ended_pods_max);
+       }},
       {"resourceclaim-controller",
-       [](const Context& c, const Options&) { return Make<ResourceClaimController>(c); }},
+       [](const Context& c, const Options&) {
+         return Make<controllers::ResourceClaimController>(c);
+       }},
       {"device-taint-eviction-controller",
-       [](const Context& c, const Options&) { return Make<DeviceTaintEviction>(c); }},
+       [](const Context& c, const Options&) { return Make<controllers::DeviceTaintEviction>(c); }},
       {"serviceaccount",
        [](const Context& c, const Options& o) {
-         return Make<NamespaceDefaults>(c, o.root_ca_pem);
+         return Make<controllers::NamespaceDefaults>(c, o.root_ca_pem);
        }},
       {"csrsigning",
        [](const Context& c, const Options& o) {
-         return o.sign_client_certificate ? Make<CertificateSigner>(c, o.sign_client_certificate)
-                                          : nullptr;
+         return o.sign_client_certificate
+                    ? Make<controllers::CertificateSigner>(c, o.sign_client_certificate)
+                    : nullptr;
        }},
-      {"csrcleaner", [](const Context& c, const Options&) { return Make<CertificateCleaner>(c); }},
+      {"csrcleaner",
+       [](const Context& c, const Options&) { return Make<controllers::CertificateCleaner>(c); }},
       {"clusterrole-aggregation",
-       [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
+       [](const Context& c, const Options&) { return Make<controllers::RoleAggregation>(c); }},
       {"persistentvolume-binder",
-       [](const Context& c, const Options& o) { return Make<VolumeBinder>(c, o.remove_volume); }},
+       [](const Context& c, const Options& o) {
+         return Make<controllers::VolumeBinder>(c, o.remove_volume);
+       }},
       {"namespace",
-       [](const Context& c, const Options& o) { return Make<NamespaceController>(c, *o.scheme); }},
+       [](const Context& c, const Options& o) {
+         return Make<controllers::NamespaceController>(c, *o.scheme);
+       }},
   };
   return table;
 }
@@ -139,7 +162,7 @@ struct ClusterParts {
   }
 
   std::vector<std::shared_ptr<void>> parts;
-  std::optional<GarbageCollector> garbage;
+  std::optional<controllers::GarbageCollector> garbage;
 };
 
 }  // namespace
@@ -191,13 +214,13 @@ struct Manager::Parts {
   }
 
   void AddJobKinds(const Context& context, const ManagerOptions& options) {
-    const JobKindOptions of_cluster{
+    const jobs::JobKindOptions of_cluster{
         .host_network = options.host_network,
         .find = [&informers = context.informers](
                     const client::Resource& resource,
                     std::string_view key) { return informers.Of(resource).Get(key); },
         .make_ssh_key = options.make_ssh_key};
-    for (JobKindEntry& entry : MakeJobKinds(of_cluster)) {
+    for (jobs::JobKindEntry& entry : jobs::MakeJobKinds(of_cluster)) {
       const client::Resource resource = entry.kind->resource();
       if (options.others_jobs.contains(resource.GroupResource())) continue;
       for (const client::Resource& used : entry.kind->References()) context.informers.Of(used);
@@ -230,8 +253,8 @@ struct Manager::Parts {
   void KeepRecords(const Context& context, const ManagerOptions& options) {
     settings.emplace(
         context,
-        SchedulerSettings{options.scheduler,
-                          {options.scheduler_names.begin(), options.scheduler_names.end()}},
+        scheduling::SchedulerSettings{
+            options.scheduler, {options.scheduler_names.begin(), options.scheduler_names.end()}},
         options.own_namespace);
     usage.emplace(context, scheduler.model(), options.own_namespace);
     scheduler.Observe(
@@ -241,28 +264,28 @@ struct Manager::Parts {
                              const sched::Decision& /*eviction*/) { usage->OnPreempted(pod); }});
   }
 
-  CapacityGuard guard;
-  SchedulerLoop scheduler;
-  ProjectController projects;
-  std::optional<ProjectMembers> members;
-  std::optional<JobAccounts> job_accounts;
-  PodGroupController pod_groups;
-  GangConditions gang_conditions;
-  PodGrouper grouper;
-  std::list<JobController> jobs;
-  std::list<QueuedJobs> queued;
-  std::optional<CronController> crons;
-  std::list<ProgressReader> progress_readers;
-  std::list<ProgressMetrics> progress_metrics;
-  std::list<LogAutoscaler> scalers;
-  std::list<GoodputScaler> goodput_scalers;
-  std::list<TargetAutoscaler> target_scalers;
-  std::optional<SchedulerPod> scheduler_pod;
-  std::optional<SettingsTeller> settings;
-  std::optional<UsageLedger> usage;
-  std::optional<IdleRules> idle;
-  std::optional<JobGates> gates;
-  std::optional<NodeHealthController> node_health;
+  scheduling::CapacityGuard guard;
+  scheduling::SchedulerLoop scheduler;
+  projects::ProjectController projects;
+  std::optional<projects::ProjectMembers> members;
+  std::optional<projects::JobAccounts> job_accounts;
+  scheduling::PodGroupController pod_groups;
+  scheduling::GangConditions gang_conditions;
+  scheduling::PodGrouper grouper;
+  std::list<jobs::JobController> jobs;
+  std::list<controllers::QueuedJobs> queued;
+  std::optional<jobs::CronController> crons;
+  std::list<jobs::ProgressReader> progress_readers;
+  std::list<jobs::ProgressMetrics> progress_metrics;
+  std::list<autoscaling::LogAutoscaler> scalers;
+  std::list<autoscaling::GoodputScaler> goodput_scalers;
+  std::list<autoscaling::TargetAutoscaler> target_scalers;
+  std::optional<scheduling::SchedulerPod> scheduler_pod;
+  std::optional<scheduling::SettingsTeller> settings;
+  std::optional<projects::UsageLedger> usage;
+  std::optional<projects::IdleRules> idle;
+  std::optional<jobs::JobGates> gates;
+  std::optional<scheduling::NodeHealthController> node_health;
   std::optional<ClusterParts> cluster;
   std::unique_ptr<Metrics::Registration> registered;
 };
@@ -300,10 +323,10 @@ void Manager::Flush(std::function<void()> done) {
 
 bool Manager::synced() const { return context_.informers.synced(); }
 
-const SchedulerLoop& Manager::scheduler() const { return parts_->scheduler; }
+const scheduling::SchedulerLoop& Manager::scheduler() const { return parts_->scheduler; }
 
 Status Manager::CheckBind(const json::Value& pod, const std::string& node) {
   return parts_->guard.CheckBind(pod, node);
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

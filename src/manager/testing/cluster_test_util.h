@@ -17,9 +17,9 @@
 #include "kube/apiserver/api_server.h"
 #include "kube/client/informer.h"
 #include "kube/store/store.h"
-#include "operator/manager.h"
+#include "manager/manager.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 inline constexpr Duration kSecond = std::chrono::seconds(1);
 
@@ -106,7 +106,7 @@ class TestCluster {
   Clock* manager_clock = nullptr;
   std::unique_ptr<client::Client> client;
   std::unique_ptr<ScriptedAgents> agents;
-  std::unique_ptr<Informers> informers;
+  std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<Manager> manager;
 
  private:
@@ -155,4 +155,4 @@ struct PyTorchYaml {
   std::string Text() const;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

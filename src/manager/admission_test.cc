@@ -1,4 +1,4 @@
-#include "operator/admission.h"
+#include "manager/admission.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include "json/patch.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
 
 class AdmissionTest : public ::testing::Test {
@@ -23,7 +23,7 @@ class AdmissionTest : public ::testing::Test {
     Open({});
   }
   void Open(AdmissionOptions options) {
-    informers_ = std::make_unique<Informers>(
+    informers_ = std::make_unique<controllers::Informers>(
         cluster_.sim, cluster_.server, api::UserInfo{"system:masters", "", {"system:masters"}}, 1);
     admission_ = std::make_unique<AdmissionReviewer>(*informers_, options);
     informers_->Start();
@@ -85,7 +85,7 @@ class AdmissionTest : public ::testing::Test {
   }
 
   TestCluster cluster_;
-  std::unique_ptr<Informers> informers_;
+  std::unique_ptr<controllers::Informers> informers_;
   std::unique_ptr<AdmissionReviewer> admission_;
   json::Value object_, old_;
   std::string operation_ = "CREATE";
@@ -111,7 +111,7 @@ TEST_F(AdmissionTest, PodsOfAProjectGetSchedulerProjectAndClass) {
 TEST_F(AdmissionTest, PeoplesWorkCarriesTheirName) {
   auto user_of = [&](std::string_view resource, const std::string& yaml) {
     EXPECT_EQ(Refused(resource, yaml), "");
-    return std::string(api::Annotation(object_, keys::kUser));
+    return std::string(api::Annotation(object_, api::keys::kUser));
   };
   const std::string claims = "annotations: {swell.dev/user: zoe}";
   const std::string job =
@@ -140,7 +140,7 @@ TEST_F(AdmissionTest, ACronsJobsCarryTheNameOfWhoWroteThemAndKeepTheLimits) {
   };
   const auto user_of = [&] {
     return json::GetString(
-        object_, {"spec", "template", "workload", "metadata", "annotations", keys::kUser});
+        object_, {"spec", "template", "workload", "metadata", "annotations", api::keys::kUser});
   };
   constexpr std::string_view kCrons = "crons.apps.kubedl.io";
   constexpr std::string_view kForged = "metadata: {annotations: {swell.dev/user: zoe}}, ";
@@ -218,8 +218,8 @@ TEST_F(AdmissionTest, ACronThatWasWrongBeforeMayStaySo) {
   operation_ = "CREATE";
   Open({.others_crons = true});
   EXPECT_EQ(Refused(kCrons, kWrong), "");
-  EXPECT_EQ(json::GetString(
-                object_, {"spec", "template", "workload", "metadata", "annotations", keys::kUser}),
+  EXPECT_EQ(json::GetString(object_, {"spec", "template", "workload", "metadata", "annotations",
+                                      api::keys::kUser}),
             "alice");
 }
 
@@ -325,4 +325,4 @@ TEST_F(AdmissionTest, JobsByWhatTheirGangNeeds) {
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::manager

@@ -19,9 +19,9 @@
 #include "base/timer.h"
 #include "kube/client/leader_elector.h"
 #include "kube/client/write_gate.h"
-#include "operator/manager.h"
+#include "manager/manager.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 struct ReplicaOptions {
   std::optional<client::LeaderOptions> election;  // none: it leads alone, at once
@@ -31,9 +31,9 @@ struct ReplicaOptions {
   Metrics* metrics = nullptr;  // outlives it; may be null
   size_t writes_under_way = client::WriteGate::kUnderWayMax;
   // Before informers are asked for anything.
-  std::function<void(Informers&)> prepare;
+  std::function<void(controllers::Informers&)> prepare;
   // It leads, and knows the cluster.
-  std::function<void(const Informers&)> on_lead;
+  std::function<void(const controllers::Informers&)> on_lead;
   // Another does.
   std::function<void(const std::string& holder)> on_follow;
 };
@@ -57,14 +57,14 @@ class Replica {
   bool leading() const { return manager_ && !stopping_ && (!elector_ || elector_->leading()); }
   const Manager* manager() const { return manager_.get(); }
   // Null once it has stopped.
-  const Informers* informers() const { return informers_.get(); }
+  const controllers::Informers* informers() const { return informers_.get(); }
   // Whether it knows the cluster, so that it could lead.
   bool synced() const { return informers_ && informers_->synced(); }
   bool stopping() const { return stopping_; }
 
  private:
-  Context ContextOf(Informers& informers) const;
-  std::unique_ptr<Informers> MakeInformers();
+  controllers::Context ContextOf(controllers::Informers& informers) const;
+  std::unique_ptr<controllers::Informers> MakeInformers();
   void WarmUp();
   void Lead(const std::string& term);
   void Manage();
@@ -78,7 +78,7 @@ class Replica {
   api::UserInfo user_;
   ReplicaOptions options_;
   std::shared_ptr<client::WriteGate> gate_;
-  std::unique_ptr<Informers> informers_;
+  std::unique_ptr<controllers::Informers> informers_;
   std::unique_ptr<Manager> manager_;
   std::string term_;       // of the Manager; empty: it leads alone
   bool stopping_ = false;  // it begins nothing new
@@ -87,4 +87,4 @@ class Replica {
   std::unique_ptr<Metrics::Registration> registered_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

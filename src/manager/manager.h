@@ -17,7 +17,7 @@
 #include "scheduling/grouping_rules.h"
 #include "scheduling/scheduler_loop.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 struct ManagerOptions {
   // The embedded cluster's kinds. Null: a real cluster, whose own controller manager does what is
@@ -28,9 +28,9 @@ struct ManagerOptions {
   std::vector<std::string> controllers = {"*"};
   std::string root_ca_pem;  // what pods trust the API server by; empty: they are told nothing
   // Signs certificates of clients by the cluster's authority; empty: nobody does here.
-  SignClientCertificate sign_client_certificate;
+  controllers::SignClientCertificate sign_client_certificate;
   // See JobKindOptions.
-  std::function<Result<SshKeyPair>()> make_ssh_key;
+  std::function<Result<jobs::SshKeyPair>()> make_ssh_key;
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;
@@ -38,7 +38,7 @@ struct ManagerOptions {
   std::set<std::string> others_jobs;
   // How other operators' pods form gangs: rules from a file, and of whom the ConfigMap is looked at
   // (empty: of nobody); see PodGrouper.
-  std::vector<GroupingRule> grouping_rules;
+  std::vector<scheduling::GroupingRule> grouping_rules;
   std::string grouping_namespace;
   // The file that has the scheduler's log, for the pod that shows it. May be empty.
   std::string log_file;
@@ -67,7 +67,7 @@ const std::vector<std::string>& ControllerNames();
 
 class Manager {
  public:
-  Manager(Context context, ManagerOptions options);
+  Manager(controllers::Context context, ManagerOptions options);
   ~Manager();
 
   void Start();
@@ -75,14 +75,14 @@ class Manager {
   // seconds.
   void Flush(std::function<void()> done);
   bool synced() const;
-  const SchedulerLoop& scheduler() const;
+  const scheduling::SchedulerLoop& scheduler() const;
   // For the embedded API server's bindings; see CapacityGuard.
   Status CheckBind(const json::Value& pod, const std::string& node);
 
  private:
   struct Parts;
-  Context context_;
+  controllers::Context context_;
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

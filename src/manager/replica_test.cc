@@ -1,14 +1,14 @@
 // Two replicas over one API server: one leads, and nothing is decided twice, whichever dies or is
 // cut off at any time.
-#include "operator/replica.h"
+#include "manager/replica.h"
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
 
 using client::resources::kLeases;
@@ -143,7 +143,7 @@ class ReplicaTest : public testing::Test {
         cluster_.sim, cluster_.sim, cluster_.random, one.link, kAdmin,
         ReplicaOptions{.election = client::LeaderOptions{.identity = identity},
                        .manager = {.scheme = &cluster_.server->scheme()},
-                       .on_lead = [&one](const Informers&) { ++one.led; },
+                       .on_lead = [&one](const controllers::Informers&) { ++one.led; },
                        .on_follow = [&one](const std::string& leader) { one.follows = leader; }});
     one.replica->Start();
   }
@@ -170,7 +170,7 @@ class ReplicaTest : public testing::Test {
     for (const auto& [path, count] : bindings_) EXPECT_EQ(count, 1) << path;
     std::set<std::string> devices;
     for (const json::SharedValue& pod : cluster_.List(kPods)) {
-      for (std::string_view device : Split(api::Annotation(*pod, keys::kGpuDevices), ',')) {
+      for (std::string_view device : Split(api::Annotation(*pod, api::keys::kGpuDevices), ',')) {
         const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
         if (node.empty()) continue;
         EXPECT_TRUE(devices.insert(StrCat(node, "/", device)).second) << api::Name(*pod);
@@ -473,4 +473,4 @@ TEST_P(ReplicaProperty, NeverDoTwoLead) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ReplicaProperty, testing::Range<uint64_t>(1, 6));
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::manager

@@ -24,7 +24,7 @@
 #include "jobs/job_rules.h"
 #include "kube/controllers/context.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 struct AdmissionOptions {
   std::string scheduler_name = "swell";
@@ -35,7 +35,7 @@ struct AdmissionOptions {
 
 class AdmissionReviewer {
  public:
-  AdmissionReviewer(Informers& informers, AdmissionOptions options);
+  AdmissionReviewer(controllers::Informers& informers, AdmissionOptions options);
   ~AdmissionReviewer();
 
   // An AdmissionReview (admission.k8s.io/v1) with its response, for one with a request.
@@ -47,7 +47,7 @@ class AdmissionReviewer {
   void ReviewPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const;
   void ReviewJob(const json::Value& job,
                  std::string_view ns,
-                 const JobKind& kind,
+                 const jobs::JobKind& kind,
                  Verdict& verdict) const;
   // `old` is null of a new one. Its jobs are looked at as they come, too.
   void ReviewCron(const json::Value& cron,
@@ -75,7 +75,7 @@ class AdmissionReviewer {
   client::Informer& projects_;
   client::Informer& nodes_;
   client::Informer& priorities_;
-  JobRules rules_;
+  jobs::JobRules rules_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

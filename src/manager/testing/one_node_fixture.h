@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "operator/testing/cluster_test_util.h"
+#include "manager/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 
 class OneNodeTest : public ::testing::Test {
  protected:
@@ -35,4 +35,4 @@ class OneNodeTest : public ::testing::Test {
   TestCluster cluster_;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::manager

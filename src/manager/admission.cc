@@ -1,4 +1,4 @@
-#include "operator/admission.h"
+#include "manager/admission.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 
-namespace swell::controllers {
+namespace swell::manager {
 namespace {
 
 constexpr int kForbidden = 403;
@@ -49,9 +49,9 @@ std::string Pointer(std::string_view key) {
 double GpusOf(const json::Value& pod) {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr) return 0;
-  const sched::PodInfo info = ToPodInfo(pod);
+  const sched::PodInfo info = sched_inputs::ToPodInfo(pod);
   if (info.gpu_fraction > 0) return info.gpu_fraction * info.gpu_fraction_devices;
-  const sched::Resources wanted = PodRequests(*spec);
+  const sched::Resources wanted = sched_inputs::PodRequests(*spec);
   auto found = wanted.extended.find(sched::kGpuResource);
   return found == wanted.extended.end() ? 0 : static_cast<double>(found->second);
 }
@@ -135,7 +135,7 @@ struct AdmissionReviewer::Verdict {
   }
 };
 
-AdmissionReviewer::AdmissionReviewer(Informers& informers, AdmissionOptions options)
+AdmissionReviewer::AdmissionReviewer(controllers::Informers& informers, AdmissionOptions options)
     : options_(std::move(options)),
       projects_(informers.Of(client::resources::kProjects)),
       nodes_(informers.Of(client::resources::kNodes)),
@@ -158,7 +158,7 @@ json::Value AdmissionReviewer::Review(const json::Value& review) const {
   const bool fresh = written && json::GetString(request, {"operation"}) == "CREATE";
   if (fresh) {
     if (group.empty() && resource == "pods") ReviewPod(*object, ns, verdict);
-    if (const JobKind* kind = rules_.Find(group, resource)) {
+    if (const jobs::JobKind* kind = rules_.Find(group, resource)) {
       ReviewJob(*object, ns, *kind, verdict);
     }
   }
@@ -190,7 +190,7 @@ std::string AdmissionReviewer::ProjectOf(const json::Value& object,
                                          std::string_view named,
                                          std::string_view ns,
                                          Verdict& verdict) const {
-  if (named.empty()) named = api::Label(object, keys::kProject);
+  if (named.empty()) named = api::Label(object, api::keys::kProject);
   std::set<std::string> leaves, parents;
   std::string of_namespace;
   for (const auto& [name, project] : projects_.objects()) {
@@ -199,7 +199,7 @@ std::string AdmissionReviewer::ProjectOf(const json::Value& object,
   for (const auto& [name, project] : projects_.objects()) {
     if (parents.contains(std::string(name))) continue;
     leaves.emplace(name);
-    if (NamespaceOfProject(*project) == ns && of_namespace.empty()) of_namespace = name;
+    if (api::NamespaceOfProject(*project) == ns && of_namespace.empty()) of_namespace = name;
   }
   if (named.empty()) return of_namespace;
   std::string project(named);
@@ -230,20 +230,20 @@ void AdmissionReviewer::CheckTakesWork(const std::string& project, Verdict& verd
 void AdmissionReviewer::SetProject(const json::Value& object,
                                    const std::string& project,
                                    Verdict& verdict) const {
-  if (project.empty() || !api::Label(object, keys::kProject).empty()) return;
-  verdict.PutMeta(object, "labels", keys::kProject, project);
+  if (project.empty() || !api::Label(object, api::keys::kProject).empty()) return;
+  verdict.PutMeta(object, "labels", api::keys::kProject, project);
 }
 
 // People's work carries their name, whatever it says itself. What controllers make carries that of
 // what they make it for; masters may say for whom they act.
 void AdmissionReviewer::SetUser(const json::Value& object, Verdict& verdict) const {
   const std::string name = verdict.Person();
-  if (!name.empty()) verdict.PutMeta(object, "annotations", keys::kUser, name);
+  if (!name.empty()) verdict.PutMeta(object, "annotations", api::keys::kUser, name);
 }
 
 // By what the work says it is; else the usual one; empty where there is no such class.
 std::string AdmissionReviewer::UsualClass(const json::Value& object) const {
-  std::string workload(api::Label(object, keys::kWorkload));
+  std::string workload(api::Label(object, api::keys::kWorkload));
   if (!workload.empty() && priorities_.Get(workload)) return workload;
   return priorities_.Get(options_.priority_class) ? options_.priority_class : "";
 }
@@ -257,7 +257,7 @@ void AdmissionReviewer::CheckClass(std::string_view name, Verdict& verdict) cons
 std::vector<std::string> AdmissionReviewer::Resources() const {
   std::set<std::string> names;
   for (const auto& [name, node] : nodes_.objects()) {
-    const sched::NodeInfo info = ToNodeInfo(*node);
+    const sched::NodeInfo info = sched_inputs::ToNodeInfo(*node);
     for (const auto& [resource, amount] : info.allocatable.extended) {
       if (amount > 0 && !sched::IsDeviceKind(resource)) names.insert(resource);
     }
@@ -268,13 +268,13 @@ std::vector<std::string> AdmissionReviewer::Resources() const {
 void AdmissionReviewer::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr || nodes_.objects().empty()) return;
-  const sched::Resources wanted = PodRequests(*spec);
+  const sched::Resources wanted = sched_inputs::PodRequests(*spec);
   const json::Object& selector = json::GetObject(*spec, {"nodeSelector"});
   bool selected = false;
   std::string missing;
   int64_t most = 0;
   for (const auto& [name, node] : nodes_.objects()) {
-    const sched::NodeInfo info = ToNodeInfo(*node);
+    const sched::NodeInfo info = sched_inputs::ToNodeInfo(*node);
     const bool fits = std::all_of(selector.begin(), selector.end(), [&](const auto& label) {
       auto has = info.labels.find(std::string(label.key()));
       return label.value().is_string() && has != info.labels.end() &&
@@ -322,7 +322,7 @@ void AdmissionReviewer::CheckLimits(const std::string& project,
     json::SharedValue found = projects_.Get(name);
     if (!found) return;
     // Projects with several node pools may have as much in each: those are the scheduler's.
-    const sched::QueueInfo queue = ToQueueInfo(*found);
+    const sched::QueueInfo queue = sched_inputs::ToQueueInfo(*found);
     if (queue.pools.empty() && queue.gpu.limit >= 0 && gpus > queue.gpu.limit) {
       verdict.Refuse(StrCat("needs ", Amount(gpus), " GPUs at once; the limit of project ",
                             Quote(name), " is ", Amount(queue.gpu.limit)));
@@ -371,7 +371,8 @@ void AdmissionReviewer::ReviewPod(const json::Value& pod,
     verdict.PutMeta(pod, "annotations", ours, std::string(asked));
   }
   CheckClass(priority, verdict);
-  if (const Status wrong = ValidateGpuRequest(pod); !wrong.ok()) verdict.Refuse(wrong.message());
+  if (const Status wrong = sched_inputs::ValidateGpuRequest(pod); !wrong.ok())
+    verdict.Refuse(wrong.message());
   CheckNodes(pod, verdict);
   // A member of a group counts with its group.
   if (!owner) CheckLimits(project, GpusOf(pod), priority, verdict);
@@ -379,7 +380,7 @@ void AdmissionReviewer::ReviewPod(const json::Value& pod,
 
 void AdmissionReviewer::ReviewJob(const json::Value& job,
                                   std::string_view ns,
-                                  const JobKind& kind,
+                                  const jobs::JobKind& kind,
                                   Verdict& verdict) const {
   if (const Status wrong = rules_.Check(kind, job); !wrong.ok()) {
     return verdict.Refuse(StrCat(kind.kind(), " can not run: ", wrong.message()));
@@ -396,12 +397,12 @@ void AdmissionReviewer::ReviewJob(const json::Value& job,
   }
   CheckClass(priority, verdict);
   double gpus = 0;
-  for (const ReplicaSpec& replica : spec->replicas) {
+  for (const jobs::ReplicaSpec& replica : spec->replicas) {
     if (!spec->grouped) break;
     json::Value pod = replica.pod_template;
     gpus += GpusOf(pod) * static_cast<double>(replica.min_member.value_or(replica.replicas));
   }
-  for (const ReplicaSpec& replica : spec->replicas) {
+  for (const jobs::ReplicaSpec& replica : spec->replicas) {
     if (spec->grouped) CheckClass(replica.priority.priority_class, verdict);
     CheckNodes(replica.pod_template, verdict);
   }
@@ -428,11 +429,12 @@ void AdmissionReviewer::ReviewCron(const json::Value& cron,
   const json::Value* workload = now != nullptr ? json::Find(*now, {"workload"}) : nullptr;
   if (workload == nullptr || !workload->is_object()) return;
   if (const std::string person = verdict.Person(); !person.empty()) {
-    verdict.PutMeta(*workload, "annotations", keys::kUser, person, kAt);
+    verdict.PutMeta(*workload, "annotations", api::keys::kUser, person, kAt);
   }
   if (!wrong.ok() || options_.others_crons) return;
-  const auto run = MakeCronRun(cron, {});
-  const JobKind* kind = run.ok() ? rules_.Find(run->resource.group, run->resource.plural) : nullptr;
+  const auto run = jobs::MakeCronRun(cron, {});
+  const jobs::JobKind* kind =
+      run.ok() ? rules_.Find(run->resource.group, run->resource.plural) : nullptr;
   if (kind == nullptr) return;
   Verdict of_job;
   ReviewJob(run->job, ns, *kind, of_job);
@@ -440,4 +442,4 @@ void AdmissionReviewer::ReviewCron(const json::Value& cron,
   for (std::string& warning : of_job.warnings) verdict.warnings.push_back(std::move(warning));
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::manager
