@@ -40,13 +40,14 @@ std::string_view PhaseOf(const PodGroupCounts& counts,
   // An elastic group that keeps its minimum gave places away and continues.
   int64_t staying = counts.scheduled - counts.preempted_staying + counts.succeeded;
   if (counts.preempted > 0 && staying < std::max<int64_t>(1, min_members)) return "Preempted";
-  if (counts.total > 0 && counts.succeeded == counts.total) return "Succeeded";
+  const int64_t left = counts.total - counts.stopped;
+  if (left > 0 && counts.succeeded == left) return "Succeeded";
   if (counts.failed > 0 && counts.running == 0 && counts.scheduled == 0) return "Failed";
   if (counts.running > 0 && counts.running + counts.succeeded >= min_members) return "Running";
   if (counts.scheduled > 0 && counts.scheduled + counts.succeeded >= min_members)
     return "Scheduled";
   // Its pods may be cleaned up; those that come anew are another run.
-  if (counts.total == 0 && before == "Succeeded") return before;
+  if (left == 0 && (before == "Succeeded" || before == "Failed")) return before;
   // Until it is placed again, a preempted group is that: people look for the word.
   return before == "Preempted" ? "Preempted" : "Pending";
 }
@@ -67,10 +68,12 @@ PodGroupCounts::PodGroupCounts(const std::vector<json::SharedValue>& pods) {
     ++total;
     std::string_view phase = api::Phase(*pod);
     if (phase == "Running") ++running;
-    if (phase == "Succeeded") ++succeeded;
-    if (phase == "Failed") ++failed;
+    const bool deleting = api::IsDeleting(*pod);
+    if (deleting && api::HasEnded(*pod)) ++stopped;
+    if (phase == "Succeeded" && !deleting) ++succeeded;
+    if (phase == "Failed" && !deleting) ++failed;
     bool placed = api::IsBound(*pod);
-    bool stays = placed && !api::HasEnded(*pod) && !api::IsDeleting(*pod);
+    bool stays = placed && !api::HasEnded(*pod) && !deleting;
     if (stays) ++scheduled;
     if (!controllers::WasPreempted(*pod)) continue;
     ++preempted;

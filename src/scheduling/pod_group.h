@@ -30,6 +30,8 @@ struct PodGroupCounts {
 
   int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
   int64_t preempted_staying = 0;  // marked, their deletion not seen yet
+  // Ended and deleted: how a pod ends that was told to stop says nothing of the run.
+  int64_t stopped = 0;
   std::string preempted_by, preempted_rule, preempted_message;
 };
 

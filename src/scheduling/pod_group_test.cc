@@ -1,4 +1,6 @@
 // Pods that become gangs, and what their groups say.
+#include "scheduling/pod_group.h"
+
 #include <gtest/gtest.h>
 
 #include "manager/testing/one_node_fixture.h"
@@ -208,6 +210,37 @@ TEST_F(PodGroupTest, AGroupHasSucceededStillWhenItsPodsAreCleanedUp) {
   cluster_.Run(5 * kSecond);
   EXPECT_EQ(json::GetString(*cluster_.Get(kPodGroups, "default/job"), {"status", "phase"}),
             "Succeeded");
+}
+
+TEST_F(PodGroupTest, AGroupHasFailedStillWhenItsPodsAreCleanedUp) {
+  cluster_.Create(
+      PyTorchYaml{.workers = 0, .run_policy = "cleanPodPolicy: All, backoffLimit: 0"}.Text());
+  ASSERT_TRUE(UntilRunning("job-master-0"));
+  cluster_.agents->Exit("default/job-master-0", 1);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(json::GetString(*cluster_.Get(kPodGroups, "default/job"), {"status", "phase"}),
+            "Failed");
+}
+
+TEST(PodGroupStatusTest, HowPodsEndThatWereToldToStopSaysNothingOfTheRun) {
+  const auto pod = [](std::string_view phase, bool deleted) {
+    json::Value made = json::Object{{"status", json::Object{{"phase", phase}}}};
+    json::Set(made, {"spec", "nodeName"}, "node-a");
+    if (deleted) json::Set(made, {"metadata", "deletionTimestamp"}, "2026-01-01T00:00:00Z");
+    return std::make_shared<const json::Value>(std::move(made));
+  };
+  const auto phase = [](std::string_view before, const std::vector<json::SharedValue>& pods) {
+    const json::Value group = json::Object{{"status", json::Object{{"phase", before}}}};
+    const json::Object status = PodGroupStatus(group, PodGroupCounts(pods), WallTime{});
+    return std::string(json::GetString(status, {"phase"}));
+  };
+  EXPECT_EQ(phase("Running", {pod("Succeeded", true), pod("Running", true)}), "Running");
+  EXPECT_EQ(phase("Running", {pod("Succeeded", true), pod("Succeeded", true)}), "Pending");
+  EXPECT_EQ(phase("Running", {pod("Failed", true), pod("Succeeded", true)}), "Pending");
+  EXPECT_EQ(phase("Running", {pod("Failed", false), pod("Succeeded", true)}), "Failed");
+  EXPECT_EQ(phase("Running", {pod("Succeeded", false), pod("Failed", true)}), "Succeeded");
+  EXPECT_EQ(phase("Succeeded", {pod("Succeeded", true), pod("Succeeded", true)}), "Succeeded");
 }
 
 }  // namespace
