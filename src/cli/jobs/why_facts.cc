@@ -45,10 +45,12 @@ bool WhyFacts::LacksGroup() const {
 }
 
 const json::Value* WhyFacts::WaitingPod() const {
+  const json::Value* most = nullptr;
   for (const json::SharedValue& pod : job.pods) {
-    if (!api::IsBound(*pod) && !api::HasEnded(*pod)) return &*pod;
+    if (api::IsBound(*pod) || api::HasEnded(*pod)) continue;
+    if (most == nullptr || MilliGpus(*pod) > MilliGpus(*most)) most = &*pod;
   }
-  return nullptr;
+  return most;
 }
 
 const json::Value* WhyFacts::StartingPod() const {

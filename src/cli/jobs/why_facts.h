@@ -40,7 +40,7 @@ struct WhyFacts {
   bool WaitsForScheduler() const;
   // The scheduler ignores a pod until its group exists.
   bool LacksGroup() const;
-  // The first pod without a node; null if there is no such pod.
+  // The pod without a node that asks for the most GPUs; null if there is no such pod.
   const json::Value* WaitingPod() const;
   // The first pod that has a node and does not run yet; null if there is no such pod, or one waits
   // for a node.

@@ -211,6 +211,17 @@ NodeView UnhealthyNode(const char* name, const char* gpus, const char* said) {
   return node;
 }
 
+TEST(WhyReport, AJobWhoseFirstPodAsksForNoGpusIsShownTheGpus) {
+  WhyFacts facts = WaitingJob();
+  json::Value launcher = *facts.job.pods[0];
+  json::Remove(launcher, {"spec", "containers"});
+  facts.job.pods.insert(facts.job.pods.begin(),
+                        std::make_shared<const json::Value>(std::move(launcher)));
+  facts.nodes = {UnhealthyNode("node-1", "1", "GPU 1: noisy")};
+  EXPECT_NE(WhyText(facts, {}).find("  NODE    FREE GPUS "), std::string::npos)
+      << WhyText(facts, {});
+}
+
 TEST(WhyReport, NamesTheFaultOfTheNodesThatTheSelectorChooses) {
   WhyFacts facts = WaitingJob();
   facts.nodes = {UnhealthyNode("node-1", "1", "GPU 1: noisy"),
