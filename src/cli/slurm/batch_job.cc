@@ -168,6 +168,10 @@ Status FillGpus(const GpuFlags& gpus, Layout& layout) {
     return Status::Ok();
   }
   if (gpus.node > 0) {
+    if (gpus.total > 0 && gpus.total != gpus.node * layout.nodes) {
+      return Misuse(StrCat("--gpus ", gpus.total, " is not --nodes ", layout.nodes, " times ",
+                           gpus.node, " GPUs of each node; leave one of them out"));
+    }
     layout.gpus_per_node = gpus.node;
   } else if (gpus.total > 0) {
     SWELL_RETURN_IF_ERROR(DivideGpus(gpus.total, layout));

@@ -250,6 +250,16 @@ TEST_F(SlurmTest, FewNodesHoldTheGpusAndTheTasks) {
             nullptr);
 }
 
+TEST_F(SlurmTest, NumbersOfGpusThatContradictEachOtherAreRefused) {
+  EXPECT_EQ(Sbatch("-N 2 --gpus-per-node=2 --gpus=40"), 1);
+  EXPECT_NE(
+      err_.find("--gpus 40 is not --nodes 2 times 2 GPUs of each node; leave one of them out"),
+      std::string::npos)
+      << err_;
+  EXPECT_EQ(Sbatch("-N 2 --gpus-per-node=2 --gpus=4"), 0) << err_;
+  EXPECT_EQ(Sbatch("--gpus-per-node=2 --gpus=4"), 0) << err_;
+}
+
 TEST_F(SlurmTest, WhatNoNodeHasIsSaid) {
   struct Case {
     std::string header, says;
