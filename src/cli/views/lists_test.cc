@@ -53,6 +53,21 @@ TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
   EXPECT_NE(out_.find(" Running "), std::string::npos) << out_;
 }
 
+TEST_F(ListsTest, AResizeThatTheNodeCanNeverGiveTakesNothingOfIt) {
+  Create(
+      "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4}, "
+      "allocatable: {cpu: 4}}}");
+  Create(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: n1, containers: [{name: "
+      "c, image: i, resources: {requests: {cpu: 80}}}]}}");
+  Status("/api/v1/namespaces/default/pods/p",
+         R"({"status":{"phase":"Running","conditions":[{"type":"PodResizePending","status":"True",)"
+         R"("reason":"Infeasible"}],"containerStatuses":[{"name":"c","image":"i","imageID":"",)"
+         R"("ready":true,"restartCount":0,"allocatedResources":{"cpu":"1"}}]}})");
+  ASSERT_EQ(Run({"swell", "top", "node"}), 0) << err_;
+  EXPECT_NE(out_.find(" 1/4 (25%) "), std::string::npos) << out_;
+}
+
 TEST_F(ListsTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
   Create(
       "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: \"0 0 * * "

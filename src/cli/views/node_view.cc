@@ -101,7 +101,7 @@ int64_t RepeatedDevices(const std::vector<json::SharedValue>& pods) {
 }  // namespace
 
 void Amounts::AddPod(const json::Value& pod) {
-  const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  const api::Amounts requests = api::HeldAmounts(pod);
   if (const auto cpu = requests.find("cpu"); cpu != requests.end()) {
     milli_cpu += cpu->second.MilliValue();
   }
