@@ -4,9 +4,11 @@
 // A job's utility on k GPUs of a group is w · (log(1 + S) − 0.1 · k / f). S is its goodput there,
 // relative to its goodput on a fair share of the whole cluster; f is the number of GPUs in that
 // share; w is its weight. The second term leaves GPUs idle that hardly add anything. The program of
-// size_program.h finds the sizes with the largest sum of utilities. A change of size is reduced by
-// the restart's part of the time for which the size is expected to last. The policy does not look
-// ahead.
+// size_program.h finds the sizes with the largest sum of utilities. A start, and a change of size,
+// is reduced by its cost's part of the time for which the size is expected to last. The sizes that
+// a job had before tell that time: one that is stopped often would pay for each start again. The
+// weight falls as the job receives service, and rises with its age, which bounds the wait of long
+// jobs. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,13 +21,15 @@
 namespace swell::lab {
 namespace {
 
-// Found on workloads 1 to 4 of Helios and of newTrace and on 1 to 3 of Philly, as Sia has them.
-constexpr double kServiceUnit = 10'000;   // GPU-seconds after which the weight falls noticeably
-constexpr double kServicePower = 0.5;     // how fast it falls then
-constexpr double kKeepsAtLeast = 60;      // seconds for which a size is expected to last
-constexpr double kKeepsOfRunning = 0.02;  // plus this part of the time that the job has run
-constexpr double kPriceOfShare = 0.1;     // what the GPUs of a fair share must add at least
-constexpr double kStep = 1e-4;            // of utility
+// Found on Helios and newTrace, as Sia has them; docs/lab.md has the figures of all.
+constexpr double kServiceUnit = 10'000;  // GPU-seconds after which the weight falls noticeably
+constexpr double kServicePower = 0.5;    // how fast it falls then
+constexpr double kAgeUnit = 10'000;      // seconds after which the weight rises noticeably
+constexpr double kAgePower = 0.2;        // how fast it rises then
+constexpr double kKeepsAtLeast = 30;     // seconds for which a size is expected to last
+constexpr double kKeepsAsBefore = 0.3;   // plus this part of the time that sizes lasted so far
+constexpr double kPriceOfShare = 0.1;    // what the GPUs of a fair share must add at least
+constexpr double kStep = 1e-4;           // of utility
 
 class GoodputTypes final : public Policy {
  public:
@@ -42,7 +46,8 @@ class GoodputTypes final : public Policy {
     }
   }
 
-  Allocations Decide(int64_t, const ActiveJobs& jobs, const Allocations& now) override {
+  Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) override {
+    now_s_ = now_s;
     KeepActive(jobs);
     const int fair = std::max(1, shape_.gpus() / static_cast<int>(jobs.size()));
     std::vector<std::vector<SizeOption>> options;
@@ -61,7 +66,8 @@ class GoodputTypes final : public Policy {
     char weight[32];
     std::snprintf(weight, sizeof weight, "%.2f", WeightOf(*active.job));
     return StrCat("group and size add most utility beside their price, its weight is ", weight,
-                  " after ", std::llround(active.job->service()), " GPU-seconds");
+                  " after ", std::llround(active.job->service()), " GPU-seconds and ",
+                  now_s_ - active.job->trace().submitted_s, " s");
   }
 
  private:
@@ -74,8 +80,15 @@ class GoodputTypes final : public Policy {
     double fair_goodput = 1;
   };
 
-  static double WeightOf(const SimJob& job) {
-    return std::pow(1 + job.service() / kServiceUnit, -kServicePower);
+  double WeightOf(const SimJob& job) const {
+    const auto age_s = static_cast<double>(now_s_ - job.trace().submitted_s);
+    return std::pow(1 + job.service() / kServiceUnit, -kServicePower) *
+           std::pow(1 + age_s / kAgeUnit, kAgePower);
+  }
+
+  static double KeepsSeconds(const SimJob& job) {
+    const double lasted_s = static_cast<double>(job.running_s()) / (job.restarts() + 1);
+    return kKeepsAtLeast + kKeepsAsBefore * lasted_s;
   }
 
   double GoodputOf(const SimJob& job, int group, int gpus) const {
@@ -122,13 +135,13 @@ class GoodputTypes final : public Policy {
     const int held_gpus = held == now.end() ? 0 : static_cast<int>(held->second.size());
     const int held_group = held_gpus == 0 ? 0 : shape_.GroupOf(held->second.front());
     const double weight = WeightOf(job);
-    const double keeps_s = kKeepsAtLeast + kKeepsOfRunning * static_cast<double>(job.running_s());
+    const double keeps_s = KeepsSeconds(job);
     const double changed = keeps_s / (keeps_s + static_cast<double>(job.options().resize_s));
     const Curve& curve = CurveOf(active, fair);
     std::vector<SizeOption> options;
     for (size_t i = 0; i < sizes_.size(); ++i) {
       const auto [group, gpus] = sizes_[i];
-      const bool stays = held_gpus == 0 || (group == held_group && gpus == held_gpus);
+      const bool stays = group == held_group && gpus == held_gpus;
       const double speed = curve.goodput[i] / curve.fair_goodput * (stays ? 1 : changed);
       const double utility = std::log1p(speed) - kPriceOfShare * gpus / fair;
       if (speed > 0 && utility > 0) options.push_back({group, gpus, -weight * utility});
@@ -140,6 +153,7 @@ class GoodputTypes final : public Policy {
   std::vector<int> capacity_;
   std::vector<GroupSize> sizes_;
   std::map<int, Curve> curves_;
+  int64_t now_s_ = 0;  // of the last decision
 };
 
 }  // namespace

@@ -161,6 +161,40 @@ TEST(GoodputTypes, AJobAloneGoesWhereItIsFastest) {
   EXPECT_TRUE(way.ends_with("1:2")) << way;
 }
 
+TEST(GoodputTypes, JobsThatAreAlikeDoNotTakeTurns) {
+  // A start costs a job that waits as much as a change costs one that trains.
+  Trace trace{"t", "swell", {}};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    trace.jobs.push_back({name, "", 0, 1, "", 0, 3000});
+  }
+  RunOptions options = OptionsOn(ClusterShape({{1, 1, "aws"}, {1, 1, "fast"}}));
+  options.resize_s = 250;
+  const auto run = Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options);
+  ASSERT_TRUE(run.ok());
+  for (const JobOutcome& job : run->jobs) EXPECT_LE(job.restarts, 2) << job.name;
+}
+
+TEST(GoodputTypes, AJobThatWaitsGainsWeightWithItsAge) {
+  RunOptions options = OptionsOn(ClusterShape({{1, 1, "aws"}, {1, 1, "fast"}}));
+  std::string early;
+  std::string late;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    for (const ActiveJob& active : seen.jobs) {
+      if (active.job->service() > 0) continue;
+      const std::string reason = seen.policy.Reason(active);
+      if (seen.now_s == active.job->trace().submitted_s) early = reason;
+      if (seen.now_s == 3000) late = reason;
+    }
+  };
+  Trace trace{"t", "swell", {}};
+  for (const char* name : {"a", "b", "c"}) {
+    trace.jobs.push_back({name, "", 0, 1, "", 0, 6000});
+  }
+  ASSERT_TRUE(Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options).ok());
+  EXPECT_TRUE(early.ends_with("its weight is 1.00 after 0 GPU-seconds and 0 s")) << early;
+  EXPECT_TRUE(late.ends_with("its weight is 1.05 after 0 GPU-seconds and 3000 s")) << late;
+}
+
 // Two jobs for two GPUs, one of which is twice as fast: with max-min each has its turn there.
 TEST(Gavel, MaxMinSharesTheFastGpu) {
   const ClusterShape shape({{1, 1, "aws"}, {1, 1, "fast"}});
