@@ -27,21 +27,28 @@ struct Bound {
 struct ObjectCounts final : CorePart {
   std::map<std::string, std::map<std::string, Count>> by_namespace;  // and resource
   std::optional<std::map<std::string, Bound>> bounds;  // by namespace; empty: to be read anew
+  std::map<std::string, int64_t> generations;          // of the projects that they are from
 };
 
 bool IsCounted(const store::Key& key) {
   return !key.ns.empty() && key.resource != "events" && key.resource != "events.events.k8s.io";
 }
 
-std::map<std::string, Bound> ReadBounds(const Core& core) {
-  std::map<std::string, Bound> bounds;
+int64_t GenerationOf(const json::Value& project) {
+  return json::GetInt(project, {"metadata", "generation"});
+}
+
+void ReadBounds(const Core& core, ObjectCounts& counts) {
+  std::map<std::string, Bound>& bounds = counts.bounds.emplace();
+  counts.generations.clear();
   const auto listed = core.store.List(kProjects, "");
-  if (!listed.ok()) return bounds;
+  if (!listed.ok()) return;
   std::vector<json::SharedValue> projects;
   std::vector<const json::Value*> documents;
   for (const store::EntryPtr& entry : listed->entries) {
     projects.push_back(entry->Parsed());
     documents.push_back(projects.back().get());
+    counts.generations[entry->key.name] = GenerationOf(*projects.back());
   }
   const auto by_namespace = api::ProjectsByNamespace(documents);
   for (const json::SharedValue& project : projects) {
@@ -51,13 +58,19 @@ std::map<std::string, Bound> ReadBounds(const Core& core) {
     bounds[ns] = {owner->second,
                   json::GetInt(*project, {"spec", "maxObjectsPerKind"}, kObjectsPerKindMax)};
   }
-  return bounds;
+}
+
+// The scheduler writes the status of projects all the time, and each pod asks for the bounds.
+bool IsStatusOnly(const ObjectCounts& counts, store::EventType type, const store::Entry& project) {
+  const auto known = counts.generations.find(project.key.name);
+  return type == store::EventType::kModified && known != counts.generations.end() &&
+         known->second == GenerationOf(*project.Parsed());
 }
 
 void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
   auto& counts = core.Get<ObjectCounts>();
   const store::Key& key = entry->key;
-  if (key.resource == kProjects) counts.bounds.reset();
+  if (key.resource == kProjects && !IsStatusOnly(counts, type, *entry)) counts.bounds.reset();
   if (!IsCounted(key) || type == store::EventType::kModified) return;
   auto& resources = counts.by_namespace[key.ns];
   Count& count = resources[key.resource];
@@ -94,7 +107,7 @@ Status CheckObjectCount(const Admission& admission) {
   const store::Key key = KeyFor(admission.kind, admission.ns, admission.name);
   if (!IsCounted(key)) return Status::Ok();
   auto& counts = admission.core.Get<ObjectCounts>();
-  if (!counts.bounds) counts.bounds = ReadBounds(admission.core);
+  if (!counts.bounds) ReadBounds(admission.core, counts);
   const auto bound = counts.bounds->find(key.ns);
   if (bound == counts.bounds->end()) return Status::Ok();
   const auto& [project, most] = bound->second;

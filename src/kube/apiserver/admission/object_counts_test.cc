@@ -76,6 +76,23 @@ TEST_F(ObjectCountsTest, ANewServerCountsWhatIsStored) {
   EXPECT_EQ(MakeMap("c").status, 201);
 }
 
+TEST_F(ObjectCountsTest, ABoundIsSeenThoughTheStatusOfItsProjectIsWrittenAllTheTime) {
+  auto write_status = [this](const std::string& name) {
+    const Answer written = server_.Merge(StrCat(kProject, "/status"),
+                                         StrCat(R"({"status":{"message":")", name, R"("}})"));
+    EXPECT_EQ(written.status, 200) << written.text;
+    return MakeMap(name).status;
+  };
+  EXPECT_EQ(write_status("a"), 201);
+  EXPECT_EQ(write_status("b"), 201);
+  EXPECT_EQ(write_status("c"), 403);
+  EXPECT_EQ(server_.Merge(kProject, R"({"spec":{"maxObjectsPerKind":3}})").status, 200);
+  EXPECT_EQ(write_status("c"), 201);
+  EXPECT_EQ(write_status("d"), 403);
+  EXPECT_EQ(server_.Delete(kProject).status, 200);
+  EXPECT_EQ(MakeMap("d").status, 201);
+}
+
 TEST_F(ObjectCountsTest, EventsHaveBoundsOfTheirOwn) {
   for (int i = 0; i < 4; ++i) {
     const Answer made =
