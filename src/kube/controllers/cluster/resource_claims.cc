@@ -32,6 +32,14 @@ std::vector<api::PodClaim> ClaimsOfGang(const json::Value& gang) {
   return claims;
 }
 
+bool SameClaims(const json::Value& gang, const json::Value& other) {
+  return api::Uid(gang) == api::Uid(other) &&
+         json::GetArray(gang, {"spec", "resourceClaims"}) ==
+             json::GetArray(other, {"spec", "resourceClaims"}) &&
+         json::GetArray(gang, {"status", "resourceClaimStatuses"}) ==
+             json::GetArray(other, {"status", "resourceClaimStatuses"});
+}
+
 std::string_view GangOf(const json::Value& pod) {
   return json::GetString(pod, {"spec", "schedulingGroup", "podGroupName"});
 }
@@ -100,7 +108,14 @@ ResourceClaimController::ResourceClaimController(Context context)
   Follow(claims_, Queued(claim_queue_));
   if (context_.informers.Serves(Gangs())) {
     gangs_ = &context_.informers.Of(Gangs());
-    Follow(*gangs_, [this](const json::SharedValue& gang) { OnGang(*gang); });
+    gangs_->AddHandlers(
+        {.on_add = [this](const json::SharedValue& gang) { OnGang(*gang); },
+         .on_update =
+             [this](const json::SharedValue& before, const json::SharedValue& gang) {
+               // Its conditions change with its pods, and finding those means looking at all pods.
+               if (!SameClaims(*before, *gang)) OnGang(*gang);
+             },
+         .on_delete = {}});
   }
   templates_.AddHandlers({.on_add = [this](const json::SharedValue& it) { QueueWaiting(*it); },
                           .on_update = {},
