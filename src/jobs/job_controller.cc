@@ -20,10 +20,10 @@ namespace {
 
 // How long members of an elastic job may keep running after its first member has finished.
 constexpr Duration kElasticDrainTimeout = std::chrono::seconds(60);
-// How often a job looks for an object that it refers to and that does not exist yet.
 // Each pod is written with what it says of the others.
 constexpr size_t kCreatedPerPass = 1000;
 constexpr Duration kNextMembers = std::chrono::milliseconds(10);
+// How often a job looks for an object that it refers to and that does not exist yet.
 constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
 
 // A script that saves itself when it is told to stop may well exit with 0. It has done its part
