@@ -34,6 +34,9 @@ constexpr double kServicePower = 0.75;    // how fast it falls then
 constexpr double kKeepsAtLeast = 120;     // seconds for which a size is expected to last
 constexpr double kKeepsOfRunning = 0.05;  // and longer by this part of the time the job has run
 
+// GPUs that a project's jobs want together: no cluster has as many.
+constexpr int kWantedMax = 1'000'000'000;
+
 class Goodput final : public Policy {
  public:
   explicit Goodput(const ClusterShape& shape) : shape_(shape), sizes_(SizesOf(shape)) {}
@@ -239,7 +242,8 @@ class Goodput final : public Policy {
       all[job.priority].push_back(i);
       if (shape_.tenants.empty() || plans[i].utility.empty()) continue;
       projects[job.tenant][job.priority].push_back(i);
-      wanted[job.tenant] += plans[i].sizes->back();
+      int& sum = wanted[job.tenant];
+      sum = std::min(sum, kWantedMax) + plans[i].sizes->back();
     }
     int left = shape_.gpus();
     for (const auto& [tenant, due] : TenantGpus(left, shape_.tenants, wanted)) {
