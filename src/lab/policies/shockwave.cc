@@ -102,7 +102,7 @@ class Window {
 
   static int Least(const Contender& job, double bound_s) {
     const double over = std::ceil((job.left_s - bound_s) / kRound_s - 1e-9);
-    return std::max(job.rounds_least, static_cast<int>(std::max(0.0, over)));
+    return std::max(job.rounds_least, static_cast<int>(std::clamp(over, 0.0, kRounds + 1.0)));
   }
 
   bool Fits(double bound_s) const {
@@ -190,7 +190,11 @@ class Shockwave final : public Policy {
   struct State {
     int gpus = 1;
     double total_s = 1;
-    std::vector<std::pair<double, double>> ends;  // from an instant on: when it should end
+    // When it should end; that changes with the number of jobs.
+    double first_s = -1;  // since when that is known; below zero: not yet
+    double since_s = 0;   // since when it is end_s
+    double end_s = 0;
+    double before = 0;  // earlier ones, each times how long it was so
     double priority = 1;
     int rounds = 0;
   };
@@ -222,23 +226,21 @@ class Shockwave final : public Policy {
     if (!differ) return false;
     for (const ActiveJob& active : jobs) {
       State& state = states_.at(active.number);
-      const auto submitted_s = static_cast<double>(active.job->trace().submitted_s);
-      state.ends.emplace_back(static_cast<double>(now_s),
-                              submitted_s + state.total_s / Share(jobs.size()));
+      const auto now_at = static_cast<double>(now_s);
+      if (state.first_s < 0) state.first_s = state.since_s = now_at;
+      state.before += state.end_s * (now_at - state.since_s);
+      state.since_s = now_at;
+      state.end_s =
+          static_cast<double>(active.job->trace().submitted_s) + state.total_s / Share(jobs.size());
     }
     return true;
   }
 
   // What was expected over time, and a little of what is expected now.
   static double ShouldEnd(const State& state, double now_s) {
-    const double since_s = state.ends.front().first, last = state.ends.back().second;
-    if (now_s <= since_s) return last;
-    double sum = 0;
-    for (size_t i = 0; i < state.ends.size(); ++i) {
-      const double until = i + 1 < state.ends.size() ? state.ends[i + 1].first : now_s;
-      sum += state.ends[i].second * (until - state.ends[i].first);
-    }
-    return kMomentum * sum / (now_s - since_s) + (1 - kMomentum) * last;
+    if (now_s <= state.first_s) return state.end_s;
+    const double sum = state.before + state.end_s * (now_s - state.since_s);
+    return kMomentum * sum / (now_s - state.first_s) + (1 - kMomentum) * state.end_s;
   }
 
   void Plan(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) {
