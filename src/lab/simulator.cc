@@ -1,6 +1,7 @@
 #include "lab/simulator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -14,11 +15,13 @@ namespace {
 
 constexpr int64_t kSecondsMax = int64_t{20} * 365 * 86'400;
 constexpr size_t kTimedMax = 5'000'000;
+constexpr int kDecisionGibMax = 4;
 
 class Run {
  public:
   Run(const PolicyKind& kind, const RunOptions& options)
       : options_(options),
+        bytes_(kind.bytes),
         on_events_(kind.on_events && options.round_s == 0),
         round_s_(options.round_s > 0 ? options.round_s : kind.round_s),
         batch_(kind.batch),
@@ -48,7 +51,7 @@ class Run {
   }
 
   Status PlayAll() {
-    if (on_events_ && AddArrived()) Decide();
+    if (on_events_ && AddArrived()) SWELL_RETURN_IF_ERROR(Decide());
     while (arrived_ < arrivals_.size() || !active_.empty()) {
       if (now_s_ > kSecondsMax) {
         return Status(Code::kTimeout,
@@ -60,7 +63,8 @@ class Run {
       const bool ended = DropEnded();
       const bool arrived = AddArrived();
       const bool round = now_s_ % round_s_ == 0;
-      if (!active_.empty() && (round || (on_events_ && (ended || arrived)))) Decide();
+      const bool due = round || (on_events_ && (ended || arrived));
+      if (due && !active_.empty()) SWELL_RETURN_IF_ERROR(Decide());
     }
     return {};
   }
@@ -157,7 +161,19 @@ class Run {
     return any;
   }
 
-  void Decide() {
+  Status CheckMemory() const {
+    constexpr double kGib = 1 << 30;
+    const double gib = bytes_ == nullptr ? 0 : bytes_(options_.shape, active_.size()) / kGib;
+    if (gib <= kDecisionGibMax) return {};
+    return Status(
+        Code::kInvalid,
+        StrCat("a decision would take ", std::llround(gib), " GiB of memory for ", active_.size(),
+               " jobs at once on ", options_.shape.ToString(), ", and may take ", kDecisionGibMax,
+               "; play fewer jobs, or a cluster that fits them better"));
+  }
+
+  Status Decide() {
+    SWELL_RETURN_IF_ERROR(CheckMemory());
     const int64_t began = options_.clock_ns ? options_.clock_ns() : 0;
     Allocations next = policy_->Decide(now_s_, active_, allocations_);
     if (options_.clock_ns && outcome_.decide_ns.size() < kTimedMax) {
@@ -182,6 +198,7 @@ class Run {
     }
     allocations_ = std::move(next);
     NoteInUse();
+    return {};
   }
 
   // A move that costs nothing.
@@ -212,6 +229,7 @@ class Run {
   }
 
   const RunOptions& options_;
+  double (*const bytes_)(const ClusterShape& shape, size_t jobs);  // PolicyKind::bytes
   const bool on_events_;
   const int64_t round_s_;
   const BatchMode batch_;

@@ -59,6 +59,27 @@ TEST(Simulator, ErrorsNameJobAndCluster) {
             "toy.csv: job \"a\": application \"gpt\" has no profile; there are toy (--profiles)");
 }
 
+TEST(Simulator, APolicyThatWouldTakeTooMuchMemoryEndsWithAnError) {
+  PolicyKind kind = **FindPolicy("fifo");
+  kind.bytes = [](const ClusterShape&, size_t jobs) { return 3.0 * (1 << 30) * jobs; };
+  RunOptions options;
+  options.shape = {1, 2};
+  const ProfileLibrary library = ToyProfiles();
+  EXPECT_TRUE(Play(ToyTrace({{"a", 0, 1}, {"b", 5000, 1}}), library, kind, options).ok());
+  EXPECT_EQ(
+      Play(ToyTrace({{"a", 0, 1}, {"b", 1, 1}}), library, kind, options).status().message(),
+      "toy.csv, policy fifo: a decision would take 6 GiB of memory for 2 jobs at once on 1x2, "
+      "and may take 4; play fewer jobs, or a cluster that fits them better");
+  constexpr double kMost = 4.0 * (1 << 30);
+  for (const char* name : {"max-min", "max-sum", "pollux"}) {
+    const PolicyKind& searches = **FindPolicy(name);
+    const ClusterShape types({{16, 4, "a"}, {16, 4, "b"}}), published(16, 4);
+    const ClusterShape& shape = searches.many_types ? types : published;
+    EXPECT_LT(searches.bytes(shape, 1000), kMost) << name;
+    EXPECT_GT(searches.bytes(shape, 1'000'000), kMost) << name;
+  }
+}
+
 TEST(Simulator, OtherDecisionsGiveAnotherHash) {
   const ProfileLibrary library = ToyProfiles();
   RunOptions options;

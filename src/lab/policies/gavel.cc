@@ -187,7 +187,22 @@ class Gavel final : public Policy {
   int64_t since_s_ = 0;
 };
 
+// The program's rows, and the table that is made of them.
+double BytesOfProgram(double rows, double variables) {
+  return sizeof(double) * rows * (2 * variables + rows);
+}
+
 }  // namespace
+
+double BytesOfMaxMin(const ClusterShape& shape, size_t jobs) {
+  const auto groups = static_cast<double>(shape.groups.size()), all = static_cast<double>(jobs);
+  return groups > 1 ? BytesOfProgram(groups + 2 * all, groups * all + 1) : 0;
+}
+
+double BytesOfMaxSum(const ClusterShape& shape, size_t jobs) {
+  const auto groups = static_cast<double>(shape.groups.size()), all = static_cast<double>(jobs);
+  return BytesOfProgram(groups + all, groups * all);
+}
 
 std::unique_ptr<Policy> MakeMaxMinTypes(const ClusterShape& shape) {
   return std::make_unique<Gavel>(shape, true);

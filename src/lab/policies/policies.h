@@ -24,4 +24,9 @@ std::unique_ptr<Policy> MakeSia(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodputTypes(const ClusterShape& shape);  // MakeGoodput, several types
 
+// PolicyKind::bytes
+double BytesOfMaxMin(const ClusterShape& shape, size_t jobs);
+double BytesOfMaxSum(const ClusterShape& shape, size_t jobs);
+double BytesOfPollux(const ClusterShape& shape, size_t jobs);
+
 }  // namespace swell::lab

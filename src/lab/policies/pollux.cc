@@ -412,6 +412,11 @@ class Pollux final : public Policy {
 
 }  // namespace
 
+// The population, as many children, and the best front as it was and as it is kept.
+double BytesOfPollux(const ClusterShape& shape, size_t jobs) {
+  return 4.0 * kPopulation * sizeof(uint16_t) * static_cast<double>(jobs) * shape.nodes();
+}
+
 std::unique_ptr<Policy> MakePollux(const ClusterShape& shape) {
   return std::make_unique<Pollux>(shape);
 }
