@@ -251,7 +251,7 @@ TEST_F(SlurmTest, FewNodesHoldTheGpusAndTheTasks) {
 }
 
 TEST_F(SlurmTest, NumbersOfGpusThatContradictEachOtherAreRefused) {
-  EXPECT_EQ(Sbatch("-N 2 --gpus-per-node=2 --gpus=40"), 1);
+  EXPECT_EQ(Sbatch("-N 2 --gpus-per-node=2 --gpus=40"), 2);
   EXPECT_NE(
       err_.find("--gpus 40 is not --nodes 2 times 2 GPUs of each node; leave one of them out"),
       std::string::npos)
