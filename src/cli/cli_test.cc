@@ -84,6 +84,15 @@ TEST_F(CliTest, SizesAreSeen) {
   }
 }
 
+TEST_F(CliTest, PartsOfGpuTimeAreOneWhole) {
+  ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "true"}), 0) << err_;
+  Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/net",
+         R"({"status":{"gpuTime":{"heldSeconds":100,"lostSeconds":100,"productivePercentage":0,)"
+         R"("seconds":{"starting":30,"training":70}}}})");
+  ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
+  EXPECT_NE(out_.find("0% productive; 70% lost work, 30% starting"), std::string::npos) << out_;
+}
+
 TEST_F(CliTest, DescribeSaysAFailureOnce) {
   ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "false"}), 0) << err_;
   const api::Failure failure{.member = "net-master-0",

@@ -383,8 +383,8 @@ std::string GradientsText(const json::Value& job) {
                 " stale (", json::GetInt(*found, {"stalePercentage"}), "%)");
 }
 
-// "1.4 GPU-hours, 93% productive; 4% starting, 2% saving, 1% lost", and how old that is, if a job
-// that holds GPUs wrote it more than 5 s ago: it is written once a minute.
+// "1.4 GPU-hours, 93% productive; 4% starting, 2% saving, 1% lost work", and how old that is, if a
+// job that holds GPUs wrote it more than 5 s ago: it is written once a minute.
 std::string GpuTimeText(const json::Value& job, bool holds, WallTime now) {
   const json::Value* found = json::Find(job, {"status", "gpuTime"});
   const double held =
@@ -410,7 +410,10 @@ std::string GpuTimeText(const json::Value& job, bool holds, WallTime now) {
   for (const auto& [use, words] : kUses) {
     rest.emplace_back(percent(json::GetInt(*found, {"seconds", use})), words);
   }
-  rest.emplace_back(percent(json::GetInt(*found, {"lostSeconds"})), "lost in failures");
+  // A script that does not say when it saves loses all since its start: its loading, too.
+  const int64_t lost = std::min(json::GetInt(*found, {"lostSeconds"}),
+                                json::GetInt(*found, {"seconds", "training"}));
+  rest.emplace_back(percent(lost), "lost work");
   std::stable_sort(rest.begin(), rest.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string separator = "; ";
