@@ -110,7 +110,9 @@ Result<JobView> FindByOtherNames(Api& api, std::string_view ns, std::string_view
   std::string first_task;
   std::vector<std::string> names;
   for (JobView& job : all) {
-    if (api::Label(*job.object, api::keys::kSlurmJobId) == name) return std::move(job);
+    if (api::Label(*job.object, api::keys::kSlurmJobId) == name) {
+      return Result<JobView>(std::move(job));
+    }
     if (api::Label(*job.object, api::keys::kArray) == name && ++tasks == 1) first_task = job.name;
     names.push_back(job.name);
   }
