@@ -209,9 +209,11 @@ class Plane(Kubernetes):
 
     def clear(self):
         """Deletes all pods, who makes them, and their groups, and waits until they are gone."""
-        for path in (JOBS, PODS, Swell.groups, KubeScheduler.groups):
+        paths = (JOBS, PODS, Swell.groups, KubeScheduler.groups)
+        for path in paths:
             self._delete_all(path)
-        wait(lambda: not self._names(PODS), lambda: "deleted pods stay", seconds=300)
+        # Groups of Kubernetes keep their names until their pods are gone.
+        wait(lambda: not any(self._names(path) for path in paths), lambda: "deleted objects stay", seconds=300)
 
     def _names(self, path):
         code, text = self._request(self._connection(), "GET", path)
