@@ -4,7 +4,6 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -47,13 +46,13 @@ Rank RankOf(const json::Value& pod, int64_t peers_on_node) {
   return rank;
 }
 
-const json::Value& LabelsOf(const json::Value& object) {
+}  // namespace
+
+bool Selects(const api::LabelSelector& selector, const json::Value& object) {
   static const json::Value kNone = json::Object{};
   const json::Value* labels = json::Find(object, {"metadata", "labels"});
-  return labels != nullptr && labels->is_object() ? *labels : kNone;
+  return selector.Matches(labels != nullptr && labels->is_object() ? *labels : kNone);
 }
-
-}  // namespace
 
 bool IsAvailable(const json::Value& pod, Duration least, WallTime now, Duration& wait) {
   if (!IsReady(pod)) return false;
@@ -146,7 +145,7 @@ std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
   const auto selector = api::LabelSelector::FromJson(json::Find(owner, {"spec", "selector"}));
   if (!selector.ok() || selector->everything()) return mine;
   for (const json::SharedValue& object : objects_.ByIndex("owner", uid)) {
-    if (selector->Matches(LabelsOf(*object))) {
+    if (Selects(*selector, *object)) {
       mine.push_back(object);
     } else if (!api::IsDeleting(owner)) {
       Release(owner, *object);
@@ -154,7 +153,7 @@ std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
   }
   if (api::IsDeleting(owner)) return mine;
   for (const json::SharedValue& object : objects_.ByIndex("orphans", api::Namespace(owner))) {
-    if (api::IsDeleting(*object) || !selector->Matches(LabelsOf(*object)) || HasEnded(*object)) {
+    if (api::IsDeleting(*object) || !Selects(*selector, *object) || HasEnded(*object)) {
       continue;
     }
     Adopt(owner, *object);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kube/api/meta/selector.h"
 #include "kube/api/objects/pod.h"
 #include "kube/client/event_recorder.h"
 #include "kube/controllers/context.h"
@@ -26,6 +27,8 @@ bool SameButLabel(const json::Value& a, const json::Value& b, std::string_view i
 
 // An IntOrString as a number of `total`; percentages round up or down.
 int64_t ScaledValue(const json::Value* value, int64_t total, bool round_up, int64_t fallback);
+
+bool Selects(const api::LabelSelector& selector, const json::Value& object);
 
 // A pod of the object's spec.template, owned by it, named `name`.
 json::Value PodOf(const json::Value& owner, std::string_view name);

@@ -6,8 +6,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -27,11 +27,9 @@ int64_t Scaled(const json::Value& value, int64_t total) {
   return (total * *percent + 99) / 100;
 }
 
-bool Selects(const json::Value& budget, const json::Value& pod) {
-  auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
-  static const json::Value kNone = json::Object{};
-  const json::Value* labels = json::Find(pod, {"metadata", "labels"});
-  return selector.ok() && selector->Matches(labels ? *labels : kNone);
+bool Protects(const json::Value& budget, const json::Value& pod) {
+  const auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
+  return selector.ok() && Selects(*selector, pod);
 }
 
 // Pods of "ns/…" in the informer's order.
@@ -99,7 +97,7 @@ DisruptionController::DisruptionController(Context context)
 
 void DisruptionController::OnPod(const json::Value& pod) {
   for (const auto& [key, budget] : budgets_.objects()) {
-    if (api::Namespace(*budget) == api::Namespace(pod) && Selects(*budget, pod)) queue_.Add(key);
+    if (api::Namespace(*budget) == api::Namespace(pod) && Protects(*budget, pod)) queue_.Add(key);
   }
 }
 
@@ -139,7 +137,7 @@ DisruptionController::Sums DisruptionController::CountPods(const json::Value& bu
   const json::Object& disrupted = json::GetObject(budget, {"status", "disruptedPods"});
   Sums sums;
   ForPodsIn(pods_, api::Namespace(budget), [&](const json::Value& pod) {
-    if (HasEnded(pod) || !Selects(budget, pod)) return;
+    if (HasEnded(pod) || !Protects(budget, pod)) return;
     ++sums.pods;
     const auto owner = api::ControllerOf(pod);
     const std::string owner_uid = owner ? owner->uid : StrCat("pod ", api::Uid(pod));

@@ -5,19 +5,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/workload.h"
 #include "kube/controllers/workloads/batch_rules.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
-
-bool Selects(const api::LabelSelector& selector, const json::Value& pod) {
-  static const json::Value kNone = json::Object{};
-  const json::Value* labels = json::Find(pod, {"metadata", "labels"});
-  return selector.Matches(labels != nullptr && labels->is_object() ? *labels : kNone);
-}
 
 bool HasPlaceFor(const json::Value& job, const json::Value& pod) {
   if (json::GetString(job, {"spec", "completionMode"}) != "Indexed") return true;
