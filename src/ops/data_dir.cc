@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "base/words.h"
 
@@ -48,11 +49,6 @@ Result<net::CertificatePair> IssueAndStore(const std::string& base,
   SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(ca, spec));
   SWELL_RETURN_IF_ERROR(StorePair(base, pair));
   return pair;
-}
-
-bool IsAddress(const std::string& host) {
-  return host.find(':') != std::string::npos ||
-         host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 // The process that the kernel names as the holder of a lock on this file; 0: none, or not known.
@@ -163,7 +159,7 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
       .ip_addresses = {"127.0.0.1", "::1", "10.96.0.1"},
       .server = true};
   for (const std::string& host : extra_hosts) {
-    (IsAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
+    (IsIpAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
   }
   // The server's names may change with the flags: always issued anew, it takes a millisecond.
   auto issued = IssueAndStore(base + "server", pki.ca, server, clock);

@@ -1,5 +1,6 @@
 #include "ops/monitoring.h"
 
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/cli.h"
@@ -28,8 +29,7 @@ Status Monitoring::Listen(RemoteProcess& process,
   if (!port.ok()) port = server_->Listen("127.0.0.1:0");
   if (!port.ok()) return port.status().WithContext("metrics");
   const std::string& host = address.empty() ? usual : address;
-  SWELL_LOG_INFO("metrics", "listening",
-                 {"address", StrCat(host.substr(0, host.rfind(':')), ":", *port)});
+  SWELL_LOG_INFO("metrics", "listening", {"address", StrCat(WithoutPort(host), ":", *port)});
   return Status::Ok();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

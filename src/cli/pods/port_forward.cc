@@ -1,6 +1,7 @@
 // swell port-forward: local ports that lead to a pod's.
 #include <optional>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/interactive.h"
@@ -172,8 +173,7 @@ class PortForwardAction final : public Action {
         const bool both = host == "localhost";
         for (const std::string& one :
              both ? std::vector<std::string>{"127.0.0.1", "::1"} : std::vector<std::string>{host}) {
-          const std::string shown =
-              one.find(':') == std::string::npos ? one : StrCat("[", one, "]");
+          const std::string shown = Bracketed(one);
           auto accepted = [&session, &client, pair, local](api::DuplexPtr connection) {
             session.OutLine(StrCat("Handling connection for ", local == 0 ? pair.remote : local));
             client.Forward(pair.remote, std::move(connection));

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 
@@ -202,8 +203,7 @@ std::optional<Result<ClusterAccess>> InClusterAccess(
   std::string port = getenv("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) return std::nullopt;
   ClusterAccess access;
-  bool v6 = host.find(':') != std::string::npos;
-  access.server = v6 ? StrCat("https://[", host, "]:", port) : StrCat("https://", host, ":", port);
+  access.server = StrCat("https://", Bracketed(host), ":", port);
   access.token_file = root + "/token";
   access.user = "this pod's service account";
   auto token = ReadFile(access.token_file, 1 << 20);

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "kube/images/reference.h"
-#include "kube/images/registries.h"
 #include "kube/images/shared_library.h"
 
 namespace swell::images {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/images/reference.h"
@@ -32,14 +33,6 @@ Result<std::vector<std::string>> Mirrors(const json::Value& value) {
 }
 
 }  // namespace
-
-bool IsLoopback(const std::string& host) {
-  const std::string_view name = host.starts_with('[')
-                                    ? std::string_view(host).substr(0, host.find(']') + 1)
-                                    : std::string_view(host).substr(0, host.find(':'));
-  const bool number = name.find_first_not_of("0123456789.") == std::string_view::npos;
-  return name == "localhost" || name == "[::1]" || (number && name.starts_with("127."));
-}
 
 Result<RegistriesConfig> RegistriesConfig::Load(const std::string& file) {
   RegistriesConfig out;

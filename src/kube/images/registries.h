@@ -45,7 +45,4 @@ class RegistriesConfig {
   std::vector<Entry> entries_;
 };
 
-// Whether HOST or HOST:PORT is this machine's loopback.
-bool IsLoopback(const std::string& host);
-
 }  // namespace swell::images

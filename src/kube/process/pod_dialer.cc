@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
 
@@ -57,10 +58,6 @@ socklen_t ToSockaddr(const std::string& host, uint16_t port, sockaddr_storage* o
     return sizeof *six;
   }
   return 0;
-}
-
-std::string Shown(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : StrCat("[", host, "]");
 }
 
 }  // namespace
@@ -111,7 +108,7 @@ void PodDialer::TryNext(const std::shared_ptr<Attempt>& attempt) {
     attempt->fd = std::move(*fd);
     if (::connect(attempt->fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 &&
         errno != EINPROGRESS) {
-      attempt->failures.push_back(StrCat("dial tcp ", Shown(host), ":", attempt->port,
+      attempt->failures.push_back(StrCat("dial tcp ", Bracketed(host), ":", attempt->port,
                                          ": connect: ", ToLower(std::strerror(errno))));
       continue;
     }
@@ -143,7 +140,7 @@ void PodDialer::OnConnected(const std::shared_ptr<Attempt>& attempt) {
   ::getsockopt(attempt->fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) {
     const std::string& host = attempt->hosts[attempt->next - 1];
-    attempt->failures.push_back(StrCat("dial tcp ", Shown(host), ":", attempt->port,
+    attempt->failures.push_back(StrCat("dial tcp ", Bracketed(host), ":", attempt->port,
                                        ": connect: ", ToLower(std::strerror(error))));
     return TryNext(attempt);
   }

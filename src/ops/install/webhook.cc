@@ -1,5 +1,6 @@
 #include "ops/install/webhook.h"
 
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -13,19 +14,13 @@ constexpr Duration kCheckEvery = std::chrono::seconds(10);
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 constexpr int kTriesMax = 5;
 
-bool IsAddress(const std::string& host) {
-  return host.find(':') != std::string::npos ||
-         host.find_first_not_of("0123456789.") == std::string::npos;
-}
-
 // "https://HOST:PORT/path".
 std::string HostOfUrl(std::string_view url) {
   const size_t scheme = url.find("://");
   if (scheme == std::string_view::npos) return "";
   url.remove_prefix(scheme + 3);
   url = url.substr(0, url.find('/'));
-  if (url.starts_with('[')) return std::string(url.substr(1, url.find(']') - 1));
-  return std::string(url.substr(0, url.rfind(':')));
+  return std::string(Unbracketed(WithoutPort(url)));
 }
 
 }  // namespace
@@ -87,7 +82,7 @@ Status ControllerWebhook::Listen() {
                      .server = true,
                      .not_before = now - std::chrono::minutes(5)};
   for (const std::string& host : hosts_) {
-    (IsAddress(host) ? spec.ip_addresses : spec.dns_names).push_back(host);
+    (IsIpAddress(host) ? spec.ip_addresses : spec.dns_names).push_back(host);
   }
   SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(authority_.current, spec));
   renew_at_ = now + spec.validity - kRenewBefore;

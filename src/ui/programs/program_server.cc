@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 
 namespace swell::ui {

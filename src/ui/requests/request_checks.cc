@@ -1,5 +1,6 @@
 #include "ui/requests/request_checks.h"
 
+#include "base/host_port.h"
 #include "base/strings.h"
 
 namespace swell::ui {
@@ -15,13 +16,6 @@ bool IsRead(const net::HttpRequest& request) {
 
 bool IsUpgrade(const net::HttpRequest& request) {
   return net::HeaderHasToken(request.headers, "Connection", "upgrade");
-}
-
-std::string_view WithoutPort(std::string_view host) {
-  const size_t colon = host.rfind(':');
-  const size_t bracket = host.rfind(']');
-  if (colon == std::string_view::npos) return host;
-  return bracket != std::string_view::npos && bracket > colon ? host : host.substr(0, colon);
 }
 
 Status CheckHost(const net::HttpRequest& request, PortKind port) {

@@ -23,9 +23,6 @@ std::string HeaderOf(const net::HttpRequest& request, std::string_view name);
 bool IsRead(const net::HttpRequest& request);
 bool IsUpgrade(const net::HttpRequest& request);
 
-// "[::1]:80" → "[::1]", "localhost:80" → "localhost".
-std::string_view WithoutPort(std::string_view host);
-
 // Against names of other hosts that are pointed at a loopback address. kForbidden.
 Status CheckHost(const net::HttpRequest& request, PortKind port);
 // A browser says where a write or a WebSocket comes from: it must come from this port. A client

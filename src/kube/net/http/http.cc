@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 
 namespace swell::net {
@@ -75,7 +76,7 @@ bool IsToken(std::string_view text) {
 
 std::string Url::Authority() const {
   if (scheme == "unix") return "localhost";
-  std::string out = host.find(':') == std::string::npos ? host : StrCat("[", host, "]");
+  std::string out = Bracketed(host);
   bool usual = (scheme == "http" && port == 80) || (scheme == "https" && port == 443);
   if (!usual) out += StrCat(":", static_cast<int>(port));
   return out;

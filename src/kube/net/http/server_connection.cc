@@ -1,5 +1,6 @@
 #include "kube/net/http/server_connection.h"
 
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -15,7 +16,7 @@ bool MayHaveBody(int status) { return status >= 200 && status != 204 && status !
 }  // namespace
 
 std::string AddressOf(std::string_view remote, int64_t uid) {
-  return std::string(uid >= 0 ? std::string_view() : remote.substr(0, remote.rfind(':')));
+  return std::string(uid >= 0 ? std::string_view() : WithoutPort(remote));
 }
 
 ServerConnection::ServerConnection(ServerImpl& server, PeerIdentity peer)

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 
 namespace swell::net {
@@ -110,7 +111,7 @@ Result<Listener> ListenOn(const std::string& address) {
     return ListenOnUnix(path);
   }
   size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
+  std::string host(Unbracketed(std::string_view(address).substr(0, colon)));
   auto port = colon == std::string::npos ? std::nullopt
                                          : ParseUint(std::string_view(address).substr(colon + 1));
   if (!port || *port > 65535) {
@@ -118,9 +119,6 @@ Result<Listener> ListenOn(const std::string& address) {
                   StrCat("listen address ", Quote(address), " is not host:port or unix:/path"));
   }
   auto number = static_cast<uint16_t>(*port);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
   if (host == "localhost") host = "127.0.0.1";
   if (host.empty()) {
     SWELL_ASSIGN_OR_RETURN(SocketAddress any6, LiteralAddress("::", number));
