@@ -159,7 +159,7 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
       .ip_addresses = {"127.0.0.1", "::1", "10.96.0.1"},
       .server = true};
   for (const std::string& host : extra_hosts) {
-    (IsIpAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
+    (IsIpAddress(host) ? server.ip_addresses : server.dns_names).emplace_back(Unbracketed(host));
   }
   // The server's names may change with the flags: always issued anew, it takes a millisecond.
   auto issued = IssueAndStore(base + "server", pki.ca, server, clock);

@@ -1,0 +1,38 @@
+// The keys of an embedded cluster, and how its administrator reaches it.
+#include "ops/data_dir.h"
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/temp_dir.h"
+
+namespace swell::ops {
+namespace {
+
+class DataDirTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(PrepareDataDir(dir).ok()); }
+
+  TempDir temp;
+  const DataDir dir{temp.File("cluster")};
+  const RealClock clock;
+};
+
+TEST_F(DataDirTest, TheServerIsCertifiedForWhateverItListensAt) {
+  for (const char* host : {"10.0.0.1", "node-1.example.com", "fd00::1", "[fd00::1]"}) {
+    const auto pki = LoadOrMakePki(dir, clock, {host});
+    EXPECT_TRUE(pki.ok()) << pki.status().ToString();
+  }
+}
+
+TEST_F(DataDirTest, TheAuthorityOutlivesARestart) {
+  const auto first = LoadOrMakePki(dir, clock, {});
+  const auto second = LoadOrMakePki(dir, clock, {"10.0.0.1"});
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->ca.cert_pem, second->ca.cert_pem);
+  EXPECT_EQ(first->admin.cert_pem, second->admin.cert_pem);
+  EXPECT_NE(first->server.cert_pem, second->server.cert_pem);
+}
+
+}  // namespace
+}  // namespace swell::ops
