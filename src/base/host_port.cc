@@ -11,6 +11,12 @@ std::string_view WithoutPort(std::string_view address) {
   return bracket != std::string_view::npos && bracket > colon ? address : address.substr(0, colon);
 }
 
+std::string HostForClients(std::string_view address) {
+  const std::string_view host = WithoutPort(address);
+  const bool any = host.empty() || host == "0.0.0.0" || host == "[::]";
+  return any ? "127.0.0.1" : std::string(host);
+}
+
 std::string Bracketed(std::string_view host) {
   const bool bare = host.find(':') != std::string_view::npos && !host.starts_with('[');
   return bare ? StrCat("[", host, "]") : std::string(host);

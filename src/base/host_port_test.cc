@@ -13,6 +13,14 @@ TEST(HostPort, ThePortIsBehindTheLastColonThatNoBracketsHold) {
   EXPECT_EQ(WithoutPort("[::1]"), "[::1]");
 }
 
+TEST(HostPort, WhatListensEverywhereIsReachedAtTheLoopback) {
+  for (const char* any : {"", ":80", "0.0.0.0:80", "[::]:80"}) {
+    EXPECT_EQ(HostForClients(any), "127.0.0.1") << any;
+  }
+  EXPECT_EQ(HostForClients("10.0.0.1:80"), "10.0.0.1");
+  EXPECT_EQ(HostForClients("[fd00::1]:80"), "[fd00::1]");
+}
+
 TEST(HostPort, BracketsComeAndGo) {
   for (const char* host : {"10.0.0.1", "node-1", "fd00::1"}) {
     const std::string bracketed = Bracketed(host);

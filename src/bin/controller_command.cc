@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
-#include "bin/cluster_pages.h"
 #include "bin/commands.h"
 #include "cli/cluster.h"
 #include "cli/session.h"
@@ -20,6 +20,8 @@
 #include "ops/install/webhook.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/node_address.h"
+#include "ops/pages/cluster_pages.h"
+#include "ops/pages/pages_certificate.h"
 #include "ops/remote_process.h"
 
 namespace swell {
@@ -85,9 +87,9 @@ void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
 }
 
 Status CheckPages(const ControllerFlags& flags) {
-  if (!flags.ui_address.empty() && flags.ui_address.find(':') == std::string::npos) {
-    return cli::Misuse(StrCat("--ui-address ", Quote(flags.ui_address),
-                              ": expected HOST:PORT, such as 127.0.0.1:8080"));
+  if (!flags.ui_address.empty()) {
+    SWELL_RETURN_IF_ERROR(
+        ops::CheckHostPort("--ui-address", flags.ui_address, "HOST:PORT", "127.0.0.1:8080"));
   }
   if (flags.ui_cert_file.empty() != flags.ui_key_file.empty()) {
     return cli::Misuse("--ui-cert-file and --ui-key-file belong together: give both");
@@ -98,7 +100,7 @@ Status CheckPages(const ControllerFlags& flags) {
     return cli::Misuse(
         "--ui-programs-address, --ui-cert-file and --ui-history-file need --ui-address");
   }
-  return CheckProgramsAddress(flags.ui_programs, flags.ui_address);
+  return ops::CheckProgramsAddress(flags.ui_programs, flags.ui_address);
 }
 
 Status ReadElection(ControllerFlags& flags) {
@@ -231,27 +233,6 @@ Status RecordCycles(const ControllerFlags& flags,
   return Status::Ok();
 }
 
-// The certificate of the pages: the one that the flags name, or one that lasts as long as this
-// process and that no browser knows yet.
-Result<net::CertificatePair> PagesCertificate(RemoteProcess& process,
-                                              const ControllerFlags& flags) {
-  if (!flags.ui_cert_file.empty()) {
-    net::CertificatePair pair;
-    SWELL_ASSIGN_OR_RETURN(pair.cert_pem, ReadFile(flags.ui_cert_file, 1 << 20));
-    SWELL_ASSIGN_OR_RETURN(pair.key_pem, ReadFile(flags.ui_key_file, 1 << 20));
-    return pair;
-  }
-  const WallTime begin = process.clock().Now() - std::chrono::minutes(5);
-  const std::string service = StrCat(ops::kPagesName, ".", flags.election.ns);
-  SWELL_ASSIGN_OR_RETURN(auto ca, net::GenerateCa(ops::kPagesName, begin));
-  return net::IssueCert(
-      ca, {.common_name = ops::kPagesName,
-           .dns_names = {"localhost", ops::HostName(), ops::kPagesName, service, service + ".svc"},
-           .ip_addresses = {"127.0.0.1"},
-           .server = true,
-           .not_before = begin});
-}
-
 // The pages of the cluster, on each replica. They watch with this process's credentials and act
 // with those of the person who looks; nothing is shown to others.
 class ControllerPages {
@@ -264,9 +245,11 @@ class ControllerPages {
         edge::HttpTransport::Make(process.core(), edge::CallersConfig(process.access())));
     auto pages =
         std::make_unique<ControllerPages>(process, std::move(callers), flags.ui_history, metrics);
-    PagesOptions options{.address = flags.ui_address, .programs_address = flags.ui_programs};
+    ops::PagesOptions options{.address = flags.ui_address, .programs_address = flags.ui_programs};
     if (!IsLoopback(flags.ui_address)) {
-      SWELL_ASSIGN_OR_RETURN(const net::CertificatePair pair, PagesCertificate(process, flags));
+      SWELL_ASSIGN_OR_RETURN(const net::CertificatePair pair,
+                             ops::PagesCertificate({flags.ui_cert_file, flags.ui_key_file},
+                                                   flags.election.ns, process.clock()));
       options.cert_pem = pair.cert_pem;
       options.key_pem = pair.key_pem;
     }
@@ -290,7 +273,7 @@ class ControllerPages {
  private:
   // The pages' own: a replica drops its informers with the lead.
   controllers::Informers informers_;
-  ClusterPages pages_;
+  ops::ClusterPages pages_;
 };
 
 Status RunController(const ControllerFlags& flags) {

@@ -8,10 +8,10 @@
 #include "base/background_queue.h"
 #include "base/descriptors.h"
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/timer.h"
-#include "bin/cluster_pages.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
 #include "kube/api/crd/definitions.h"
@@ -42,6 +42,7 @@
 #include "ops/cluster/cluster_metrics.h"
 #include "ops/cluster/last_port.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/pages/cluster_pages.h"
 
 namespace swell {
 namespace {
@@ -52,12 +53,6 @@ constexpr int kHttpsPort = 443;
 constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr Duration kQuietStop = std::chrono::seconds(2);  // longer ones are told
 constexpr char kSwellUp[] = "swell-up";
-
-std::string HostOf(const std::string& listen) {
-  std::string host = listen.substr(0, listen.rfind(':'));
-  if (host.empty() || host == "0.0.0.0" || host == "[::]") return "127.0.0.1";
-  return host;
-}
 
 constexpr size_t kOffloadBytesMax = size_t{64} << 20;
 
@@ -117,7 +112,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<ops::CycleRecorder> recorder;
   std::unique_ptr<manager::Manager> manager;
-  std::unique_ptr<ClusterPages> pages;
+  std::unique_ptr<ops::ClusterPages> pages;
   std::unique_ptr<ops::PodRuntime> runtime;
   std::unique_ptr<node::ServiceAddresses> addresses;  // hears of ports from `names`
   std::unique_ptr<node::ServiceNames> names;
@@ -280,17 +275,17 @@ Status EmbeddedCluster::Impl::Listen() {
                         [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
                   : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
-  url = StrCat("https://", HostOf(options.listen), ":", *port);
+  url = StrCat("https://", HostForClients(options.listen), ":", *port);
   ListenToPods(*port, tls);
   if (options.ui_address != "off") {
-    pages = std::make_unique<ClusterPages>(core, clock,
-                                           PagesSources{.server = server,
-                                                        .user = kSystem,
-                                                        .callers = server,
-                                                        .registered_users = true,
-                                                        .address = {url, pki.ca.cert_pem},
-                                                        .metrics = &metrics},
-                                           options.data_dir.HistoryFile());
+    pages = std::make_unique<ops::ClusterPages>(core, clock,
+                                                ops::PagesSources{.server = server,
+                                                                  .user = kSystem,
+                                                                  .callers = server,
+                                                                  .registered_users = true,
+                                                                  .address = {url, pki.ca.cert_pem},
+                                                                  .metrics = &metrics},
+                                                options.data_dir.HistoryFile());
     SWELL_RETURN_IF_ERROR(pages->Listen({.address = options.ui_address,
                                          .port_file = options.data_dir.PagesPortFile(),
                                          .cert_pem = pki.server.cert_pem,
@@ -307,7 +302,7 @@ Status EmbeddedCluster::Impl::Listen() {
 // Pods with addresses of their own reach this machine at their gateway: at the port that all
 // clients use, and at the port of https://kubernetes.default.svc if it is free.
 void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConfig& tls) {
-  std::string host = HostOf(options.listen);
+  std::string host = HostForClients(options.listen);
   if (!runtime->gateway().empty()) {
     host = runtime->gateway();
     for (int one : {static_cast<int>(port), kHttpsPort}) {
@@ -341,10 +336,10 @@ Status EmbeddedCluster::Impl::WriteAccess() {
 }
 
 Status EmbeddedCluster::Impl::Open() {
-  std::vector<std::string> hosts{HostOf(options.listen)};
+  std::vector<std::string> hosts{HostForClients(options.listen)};
   if (!runtime->gateway().empty()) hosts.push_back(runtime->gateway());
   if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
-    hosts.push_back(HostOf(options.ui_address));
+    hosts.push_back(HostForClients(options.ui_address));
   }
   SWELL_ASSIGN_OR_RETURN(pki, ops::LoadOrMakePki(options.data_dir, clock, hosts));
   SWELL_RETURN_IF_ERROR(OpenStore());
@@ -485,7 +480,7 @@ void EmbeddedCluster::Impl::StartComponents() {
 
 // Names and addresses of services, ports of this machine, NetworkPolicies.
 void EmbeddedCluster::Impl::StartNetwork() {
-  std::string own = HostOf(options.listen);
+  std::string own = HostForClients(options.listen);
   if (own == "localhost" || own.find(':') != std::string::npos) own = "127.0.0.1";
   const node::MachineAddresses machine{
       .nodes = options.listen.starts_with("0.0.0.0") ? "0.0.0.0" : own,

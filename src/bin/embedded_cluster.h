@@ -41,13 +41,13 @@ struct ClusterOptions {
   sched::Settings scheduler;
   std::string autoscaling_default;            // see manager::ManagerOptions
   int64_t record_mib = ops::kRecordMibUsual;  // of the scheduler's last cycles; 0: none
-  std::string ui_address;                     // of the pages; "off": none; see PagesOptions
-  std::string programs_address;               // of what pods serve; "off": none; see PagesOptions
-  std::string pod_cidr;                       // empty: the runtime's own choice
-  std::string external_address;               // of load balancers; empty: as `listen`
-  std::string image_store;                    // empty: as the last start, or in the data directory
-  ops::HealthPlan health;                     // checks of the nodes
-  std::string sdk_path;  // PYTHONPATH of Python images; empty: beside the program
+  std::string ui_address;                     // of the pages; "off": none; see ops::PagesOptions
+  std::string programs_address;  // of what pods serve; "off": none; see ops::PagesOptions
+  std::string pod_cidr;          // empty: the runtime's own choice
+  std::string external_address;  // of load balancers; empty: as `listen`
+  std::string image_store;       // empty: as the last start, or in the data directory
+  ops::HealthPlan health;        // checks of the nodes
+  std::string sdk_path;          // PYTHONPATH of Python images; empty: beside the program
 };
 
 class EmbeddedCluster {

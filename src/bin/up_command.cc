@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "bin/cluster_pages.h"
 #include "bin/commands.h"
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
@@ -21,6 +20,7 @@
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/pages/cluster_pages.h"
 
 namespace swell {
 namespace {
@@ -257,17 +257,17 @@ class UpAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(ops::CheckPodCidr(cluster.pod_cidr));
     const auto kind = ops::ParseRuntimeKind(cluster.runtime);
     if (!kind.ok()) return cli::Misuse(kind.status().message());
-    if (!cluster.listen.empty() && cluster.listen.find(':') == std::string::npos) {
-      return cli::Misuse(StrCat("--listen ", Quote(cluster.listen),
-                                ": expected HOST:PORT, such as 127.0.0.1:6443"));
+    if (!cluster.listen.empty()) {
+      SWELL_RETURN_IF_ERROR(
+          ops::CheckHostPort("--listen", cluster.listen, "HOST:PORT", "127.0.0.1:6443"));
     }
-    if (!cluster.ui_address.empty() && cluster.ui_address != "off" &&
-        cluster.ui_address.find(':') == std::string::npos) {
-      return cli::Misuse(StrCat("--ui-address ", Quote(cluster.ui_address),
-                                ": expected HOST:PORT or off, such as 127.0.0.1:8080"));
+    if (!cluster.ui_address.empty() && cluster.ui_address != "off") {
+      SWELL_RETURN_IF_ERROR(ops::CheckHostPort("--ui-address", cluster.ui_address,
+                                               "HOST:PORT or off", "127.0.0.1:8080"));
     }
     if (cluster.ui_address != "off") {
-      SWELL_RETURN_IF_ERROR(CheckProgramsAddress(cluster.programs_address, cluster.ui_address));
+      SWELL_RETURN_IF_ERROR(
+          ops::CheckProgramsAddress(cluster.programs_address, cluster.ui_address));
     }
     in_addr address;
     if (!cluster.external_address.empty() &&

@@ -48,6 +48,14 @@ Status CheckPodCidr(const std::string& cidr) {
   return parsed.ok() ? Status::Ok() : cli::Misuse(StrCat("--pod-cidr ", parsed.status().message()));
 }
 
+Status CheckHostPort(std::string_view flag,
+                     const std::string& value,
+                     std::string_view form,
+                     std::string_view example) {
+  if (value.find(':') != std::string::npos) return Status::Ok();
+  return cli::Misuse(StrCat(flag, " ", Quote(value), ": expected ", form, ", such as ", example));
+}
+
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {
   flags.List("--set", &settings, "KEY=VALUE",
              "scheduler setting, repeatable: staleGracePeriod=60s, reserveAfter=30m, "

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -27,6 +28,12 @@ void AddDataDir(cli::Flags& flags, std::string& data_dir);
 // --pod-cidr: the range of addresses of pods, which may be empty.
 void AddPodCidrFlag(cli::Flags& flags, std::string& cidr);
 Status CheckPodCidr(const std::string& cidr);
+
+// Misuse unless the flag's value has a port. `form` is what the flag takes: "HOST:PORT or off".
+Status CheckHostPort(std::string_view flag,
+                     const std::string& value,
+                     std::string_view form,
+                     std::string_view example);
 
 // Settings of the scheduler, as `swell simulate --set` takes them.
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings);

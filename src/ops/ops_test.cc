@@ -58,6 +58,14 @@ TEST(OpsFlagsTest, SettingsAndWords) {
   EXPECT_EQ(CheckWords({"a", "b"}, 1).message(), "unexpected argument \"b\"");
 }
 
+TEST(OpsFlagsTest, AnAddressHasAPort) {
+  EXPECT_TRUE(CheckHostPort("--listen", "[::1]:0", "HOST:PORT", "127.0.0.1:6443").ok());
+  const Status portless = CheckHostPort("--listen", "localhost", "HOST:PORT", "127.0.0.1:6443");
+  EXPECT_TRUE(cli::IsMisuse(portless));
+  EXPECT_EQ(portless.message(),
+            "--listen \"localhost\": expected HOST:PORT, such as 127.0.0.1:6443");
+}
+
 TEST(InstallObjectsTest, EverythingIsMarkedAndInTheNamespace) {
   std::vector<json::Value> objects = InstallObjects("gpu-system");
   for (json::Value& one : ControllerObjects({.ns = "gpu-system", .image = "swell:1"})) {

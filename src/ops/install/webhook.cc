@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "ops/install/service_certificate.h"
 
 namespace swell::ops {
 namespace {
@@ -75,12 +76,7 @@ Status ControllerWebhook::FindAuthority() {
 
 Status ControllerWebhook::Listen() {
   const WallTime now = process_.clock().Now();
-  const std::string name = StrCat(kWebhookName, ".", options_.ns);
-  net::CertSpec spec{.common_name = kWebhookName,
-                     .dns_names = {"localhost", name, name + ".svc", name + ".svc.cluster.local"},
-                     .ip_addresses = {"127.0.0.1"},
-                     .server = true,
-                     .not_before = now - std::chrono::minutes(5)};
+  net::CertSpec spec = CertificateOfService(kWebhookName, options_.ns, now);
   for (const std::string& host : hosts_) {
     (IsIpAddress(host) ? spec.ip_addresses : spec.dns_names).push_back(host);
   }

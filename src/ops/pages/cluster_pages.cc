@@ -1,4 +1,4 @@
-#include "bin/cluster_pages.h"
+#include "ops/pages/cluster_pages.h"
 
 #include <pthread.h>
 
@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/strings.h"
@@ -17,6 +18,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "ops/cluster/last_port.h"
 #include "ops/commands.h"
+#include "ops/flags.h"
 #include "ui/commands/command_runner.h"
 #include "ui/history/history_keeper.h"
 #include "ui/history/history_metrics.h"
@@ -26,7 +28,7 @@
 #include "ui/state/core_calls.h"
 #include "ui/static_files.h"
 
-namespace swell {
+namespace swell::ops {
 namespace {
 
 constexpr Duration kGrace = std::chrono::milliseconds(200);
@@ -48,8 +50,6 @@ net::ServerConfig ProgramsServer() {
   return config;
 }
 
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
 // Browsers may take localhost for either loopback address, so that nobody else may be at the other.
 Result<uint16_t> ListenAtLoopback(net::HttpServer& http, uint16_t wanted) {
   auto port = http.Listen(StrCat("127.0.0.1:", wanted));
@@ -63,19 +63,12 @@ Result<uint16_t> ListenAtLoopback(net::HttpServer& http, uint16_t wanted) {
 
 Status CheckProgramsAddress(const std::string& programs, const std::string& pages) {
   if (programs.empty() || programs == "off") return Status::Ok();
-  if (programs.find(':') == std::string::npos) {
-    return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
-                              ": expected HOST:PORT or off, such as 127.0.0.1:8081"));
-  }
+  SWELL_RETURN_IF_ERROR(
+      CheckHostPort("--ui-programs-address", programs, "HOST:PORT or off", "127.0.0.1:8081"));
   if (IsLoopback(programs) == (pages.empty() || IsLoopback(pages))) return Status::Ok();
   return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
                             ": browsers must reach it as they reach --ui-address, which is ",
                             pages.empty() ? "127.0.0.1" : pages));
-}
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = HostOf(address);
-  return host.starts_with("127.") || host == "localhost" || host == "[::1]";
 }
 
 // Destroyed from the last to the first, when neither thread runs any more.
@@ -90,7 +83,7 @@ struct ClusterPages::Impl {
         own_calls(ui::MakeCoreCalls(reactor, core, sources.server)),
         history(reactor, clock, state, own_calls, sources.user, std::move(file)),
         metrics(sources.metrics, clock),
-        commands(reactor, core, sources.callers, clock, ops::MakeWhatIfEngine()),
+        commands(reactor, core, sources.callers, clock, MakeWhatIfEngine()),
         front(core, *sources.callers, edge::HttpFrontConfig{}),
         relay(core, sources.callers),
         pages({.pages = reactor,
@@ -155,17 +148,16 @@ Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
   const bool loopback = kept || IsLoopback(options.address);
   std::optional<net::TlsServerConfig> tls;
   if (!loopback) tls = {options.cert_pem, options.key_pem, ""};
-  auto port = kept ? ops::ListenAtLastPort(options.port_file, random,
-                                           [this](uint16_t one) {
-                                             return impl_->http.Listen(StrCat("127.0.0.1:", one));
-                                           })
+  auto port = kept ? ListenAtLastPort(options.port_file, random,
+                                      [this](uint16_t one) {
+                                        return impl_->http.Listen(StrCat("127.0.0.1:", one));
+                                      })
                    : impl_->http.Listen(options.address, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("--ui-address ", options.address));
   const ui::PortKind kind{.loopback = loopback, .secure = tls.has_value()};
   impl_->pages.SetPort(kind);
-  std::string host = kept ? "127.0.0.1" : HostOf(options.address);
-  if (host.empty() || host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
-  impl_->url = StrCat(tls ? "https://" : "http://", host, ":", *port, "/");
+  impl_->url =
+      StrCat(tls ? "https://" : "http://", HostForClients(options.address), ":", *port, "/");
   if (!options.port_file.empty()) {
     SWELL_RETURN_IF_ERROR(
         WriteFileAtomically(options.port_file, std::to_string(*port), kPortFileMode));
@@ -180,11 +172,11 @@ Status ClusterPages::ListenPrograms(const PagesOptions& options,
   const std::string& address = options.programs_address;
   if (address == "off") return Status::Ok();
   net::HttpServer& http = impl_->programs;
-  const std::string host = HostOf(options.address);
+  const std::string host(WithoutPort(options.address));
   const auto listen = [&http, &kind, &tls, &host](uint16_t one) {
     return kind.loopback ? ListenAtLoopback(http, one) : http.Listen(StrCat(host, ":", one), tls);
   };
-  auto port = address.empty() ? ops::ListenAtLastPort(options.programs_port_file, random, listen)
+  auto port = address.empty() ? ListenAtLastPort(options.programs_port_file, random, listen)
                               : http.Listen(address, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("--ui-programs-address ", address));
   impl_->pages.programs().SetPort(kind, *port);
@@ -228,4 +220,4 @@ json::Value ClusterPages::MakeCode(const api::Credentials& credentials) {
   return json::Object{{"code", code}, {"url", impl_->url}, {"expiresSeconds", seconds}};
 }
 
-}  // namespace swell
+}  // namespace swell::ops

@@ -21,7 +21,7 @@
 #include "kube/net/tls/tls.h"
 #include "ui/requests/request_checks.h"
 
-namespace swell {
+namespace swell::ops {
 
 struct PagesOptions {
   std::string address;    // HOST:PORT; empty: the loopback address and the port of the last run
@@ -74,10 +74,8 @@ class ClusterPages {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether a HOST:PORT is of this machine only.
-bool IsLoopback(const std::string& address);
 // What is wrong with the value of --ui-programs-address beside that of --ui-address, which is not
 // "off". Misuse.
 Status CheckProgramsAddress(const std::string& programs, const std::string& pages);
 
-}  // namespace swell
+}  // namespace swell::ops
