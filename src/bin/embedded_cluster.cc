@@ -1,9 +1,7 @@
 #include "bin/embedded_cluster.h"
 
-#include <algorithm>
 #include <csignal>
 #include <map>
-#include <set>
 
 #include "base/background_queue.h"
 #include "base/descriptors.h"
@@ -14,9 +12,6 @@
 #include "base/timer.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
-#include "kube/api/crd/definitions.h"
-#include "kube/api/meta/meta.h"
-#include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
 #include "kube/client/event_recorder.h"
@@ -41,6 +36,8 @@
 #include "ops/backup/online_backup.h"
 #include "ops/cluster/cluster_metrics.h"
 #include "ops/cluster/last_port.h"
+#include "ops/nodes/job_logs.h"
+#include "ops/nodes/old_nodes.h"
 #include "ops/nodes/pod_runtime.h"
 #include "ops/pages/cluster_pages.h"
 
@@ -52,7 +49,6 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 constexpr int kHttpsPort = 443;
 constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr Duration kQuietStop = std::chrono::seconds(2);  // longer ones are told
-constexpr char kSwellUp[] = "swell-up";
 
 constexpr size_t kOffloadBytesMax = size_t{64} << 20;
 
@@ -81,8 +77,6 @@ struct EmbeddedCluster::Impl {
   // What may fail once the runtime is there.
   Status Open();
   void RecordCycles();
-  void ForgetOldNodes();
-  void ForgetLogsOfJobsThatGo();
   void StartComponents();
   void StartNetwork();
   void StopAll(int signal);
@@ -368,60 +362,9 @@ void EmbeddedCluster::Impl::RecordCycles() {
   }
 }
 
-// Deletes the nodes of an earlier start that this one does not have. Otherwise pods would be placed
-// there until their leases expire.
-void EmbeddedCluster::Impl::ForgetOldNodes() {
-  node_client = std::make_unique<client::Client>(core, server, kSystem, kSwellUp);
-  node_client->List(client::resources::kNodes, "", {},
-                    [this](const Result<client::ObjectList>& nodes) {
-                      if (!nodes.ok()) {
-                        SWELL_LOG_WARNING("cluster", "nodes of an earlier start may be left",
-                                          {"error", nodes.status().ToString()});
-                        return;
-                      }
-                      for (const json::SharedValue& node : nodes->items) {
-                        const std::string_view name = api::Name(*node);
-                        const bool planned =
-                            std::any_of(node_configs.begin(), node_configs.end(),
-                                        [name](const auto& config) { return config.name == name; });
-                        if (planned || api::Annotation(*node, api::keys::kStartedBy) != kSwellUp)
-                          continue;
-                        SWELL_LOG_INFO("cluster", "node of an earlier start forgotten",
-                                       {"node", std::string(name)});
-                        node_client->Delete(client::resources::kNodes, "", name, {}, {});
-                      }
-                    });
-}
-
-// The logs of a job's pods are kept as long as the job.
-void EmbeddedCluster::Impl::ForgetLogsOfJobsThatGo() {
-  std::vector<client::Informer*> kinds;
-  for (const api::Definition& one : api::JobDefinitions()) {
-    client::Informer* jobs = informers->Find({one.group, one.version, one.plural, true});
-    if (jobs == nullptr) continue;
-    kinds.push_back(jobs);
-    controllers::Follow(
-        *jobs, [](const json::SharedValue&) {},
-        [this](const json::SharedValue& job) {
-          runtime->runtime().ForgetJob(std::string(api::Uid(*job)));
-        });
-  }
-  // Some may have gone while the cluster was down.
-  informers->WhenSynced([this, kinds] {
-    runtime->runtime().KeptJobs([this, kinds](const std::vector<std::string>& kept) {
-      std::set<std::string, std::less<>> there;
-      for (const client::Informer* jobs : kinds) {
-        for (const auto& [key, job] : jobs->objects()) there.emplace(api::Uid(*job));
-      }
-      for (const std::string& uid : kept) {
-        if (!there.contains(uid)) runtime->runtime().ForgetJob(uid);
-      }
-    });
-  });
-}
-
 void EmbeddedCluster::Impl::StartComponents() {
-  ForgetOldNodes();
+  node_client = std::make_unique<client::Client>(core, server, kSystem, "swell-up");
+  ops::ForgetOldNodes(*node_client, node_configs);
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
   manager::ManagerOptions manager_options;
   manager_options.scheme = &server->scheme();
@@ -464,7 +407,7 @@ void EmbeddedCluster::Impl::StartComponents() {
       manager_options);
   manager->Start();
   if (pages) pages->Start(*informers, random.Next());
-  ForgetLogsOfJobsThatGo();
+  ops::ForgetLogsWithTheirJobs(*informers, runtime->runtime());
   StartNetwork();
   health = ops::MakeHealthSource(core, options.health, options.data_dir.path, runtime->has_files(),
                                  node_configs);
@@ -539,9 +482,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   ops::NodePlan plan = options.plan;
   plan.disk = options.data_dir.path;
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, ops::PlanNodes(plan));
-  for (node::NodeConfig& node : impl->node_configs) {
-    node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
-  }
+  ops::MarkNodes(impl->node_configs);
   SWELL_RETURN_IF_ERROR(ops::KeepImageStore(options.data_dir, options.image_store));
   // The runtime first: it forks, which must precede any thread.
   SWELL_ASSIGN_OR_RETURN(

@@ -27,7 +27,7 @@
 
 namespace swell::node {
 
-class SimulatedRuntime final : public Runtime {
+class SimulatedRuntime : public Runtime {
  public:
   struct Options {
     Duration sandbox_delay = std::chrono::milliseconds(2);
