@@ -14,7 +14,6 @@
 #include "jobs/job_rules.h"
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
-#include "kube/client/event_recorder.h"
 #include "kube/client/kubeconfig.h"
 #include "kube/client/usage_record.h"
 #include "kube/edge/http/http_front.h"
@@ -28,8 +27,10 @@
 #include "kube/node/node_fleet.h"
 #include "kube/store/backend.h"
 #include "manager/manager.h"
+#include "ops/access/audit_events.h"
 #include "ops/access/audit_log.h"
 #include "ops/access/audit_search.h"
+#include "ops/access/client_certificates.h"
 #include "ops/access/job_keys.h"
 #include "ops/access/secret_keys.h"
 #include "ops/access/token_key.h"
@@ -66,8 +67,6 @@ struct EmbeddedCluster::Impl {
 
   Status OpenStore();
   Status OpenAudit(apiserver::Options& server_options);
-  void TellAudit(const std::string& problem, uint64_t missing);
-  void AddCertificates(apiserver::Options& server_options);
   void AddDialers(apiserver::Options& server_options);
   void Collect(MetricPage& page) const;
   Status MakeApiServer();
@@ -120,7 +119,7 @@ struct EmbeddedCluster::Impl {
   Status ended;
   std::unique_ptr<Metrics::Registration> registered;
   std::unique_ptr<client::Client> node_client;
-  std::unique_ptr<client::EventRecorder> events;  // about the cluster
+  std::unique_ptr<ops::AuditEvents> audit_events;
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
@@ -135,11 +134,12 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   using Level = apiserver::AuditLevel;
   if (options.audit == "none") return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(
-      audit,
-      ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
-                          [this](const std::string& problem, uint64_t missing) {
-                            core.Post([this, problem, missing] { TellAudit(problem, missing); });
-                          }));
+      audit, ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
+                                 [this](const std::string& problem, uint64_t missing) {
+                                   core.Post([this, problem, missing] {
+                                     if (!ending) audit_events->Tell(problem, missing);
+                                   });
+                                 }));
   server_options.audit_problem = [this] { return audit->Problem(); };
   server_options.audit_required = options.audit_required;
   server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
@@ -149,46 +149,6 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
     audit_search->Find(std::move(query), std::move(done));
   };
   return Status::Ok();
-}
-
-// About the cluster as a whole, which has no object of its own.
-void EmbeddedCluster::Impl::TellAudit(const std::string& problem, uint64_t missing) {
-  if (ending) return;
-  const json::Value cluster = json::Object{{"apiVersion", "v1"},
-                                           {"kind", "Namespace"},
-                                           {"metadata", json::Object{{"name", "kube-system"}}}};
-  if (!events) {
-    events = std::make_unique<client::EventRecorder>(core, clock, server, kSystem, "audit",
-                                                     random.Next());
-  }
-  if (problem.empty()) {
-    events->Record(
-        cluster, "Normal", "AuditLogWritten",
-        StrCat("the audit log is written again; events missing since the start: ", missing));
-  } else {
-    events->Record(cluster, "Warning", "AuditLogFailed",
-                   StrCat("the audit log misses what happens now: ", problem));
-  }
-}
-
-void EmbeddedCluster::Impl::AddCertificates(apiserver::Options& server_options) {
-  server_options.issue_certificate =
-      [this](const std::string& name, const std::string& organization,
-             Duration validity) -> Result<apiserver::CertificateAndKey> {
-    net::CertSpec spec{.common_name = name,
-                       .organizations = {organization},
-                       .client = true,
-                       .not_before = clock.Now() - std::chrono::minutes(5),
-                       .validity = validity};
-    SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
-    return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
-  };
-  server_options.requested_subject =
-      [](const std::string& pem) -> Result<apiserver::CertificateSubject> {
-    SWELL_ASSIGN_OR_RETURN(net::RequestedNames names, net::NamesInRequest(pem));
-    return apiserver::CertificateSubject{std::move(names.common_name),
-                                         std::move(names.organizations)};
-  };
 }
 
 // How the server reaches nodes, and the services that webhooks name.
@@ -237,7 +197,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),
                  secret_keys, std::move(done));
   };
-  AddCertificates(server_options);
+  ops::AddCertificates(server_options, pki.ca, clock);
   if (options.ui_address != "off") {
     server_options.page_code = [this](const api::Credentials& caller) {
       return pages->MakeCode(caller);
@@ -255,6 +215,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     return rules->CheckWrite(kind, object, old);
   };
   server = apiserver::ApiServer::Create(core, clock, random, *store, std::move(server_options));
+  audit_events = std::make_unique<ops::AuditEvents>(core, clock, server, kSystem, random.Next());
   return Status::Ok();
 }
 
@@ -370,14 +331,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.scheme = &server->scheme();
   manager_options.controllers = options.controllers;
   manager_options.root_ca_pem = pki.ca.cert_pem;
-  manager_options.sign_client_certificate =
-      [this](const controllers::ClientCertificateRequest& request) {
-        return net::IssueClientCert(pki.ca, request.pem,
-                                    {.digital_signature = request.digital_signature,
-                                     .key_encipherment = request.key_encipherment,
-                                     .not_before = clock.Now() - std::chrono::minutes(5),
-                                     .validity = request.validity});
-      };
+  manager_options.sign_client_certificate = ops::SignerOf(pki.ca, clock);
   manager_options.make_ssh_key = ops::MakeJobKey;
   // Schedulers named in manifests that do not run here.
   for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
