@@ -1,21 +1,16 @@
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <map>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
-#include "manager/manager.h"
 #include "ops/cluster/cluster_record.h"
+#include "ops/cluster/detached.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
@@ -95,11 +90,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   ops::AddSettingsFlag(flags, to.settings);
   ops::AddRecordFlag(flags, cluster.record_mib);
   flags.Group("Controllers");
-  flags.List(
-      "--controllers", &to.controllers, "LIST",
-      StrCat("built-in controllers to run, comma-separated: * (all, the default), NAME, -NAME "
-             "(not this one) or swell (none); Swell's own controllers always run. Names: ",
-             Join(manager::ControllerNames(), ", ")));
+  ops::AddControllersFlag(flags, to.controllers);
   flags.SwitchOff("--no-default-scheduler", &cluster.default_scheduler,
                   "do not place pods with schedulerName default-scheduler");
   ops::AddAutoscalingDefaultFlag(flags, cluster.autoscaling_default);
@@ -119,17 +110,11 @@ void PrintReady(const ops::DataDir& dir, const std::string& urls) {
   std::fflush(stdout);
 }
 
-// Runs the cluster in this process. Writes one line with the outcome to `ready_fd`, unless it is
-// -1.
-Status RunCluster(const UpFlags& flags, int ready_fd) {
+// Runs the cluster in this process. Reports its addresses once it is ready.
+Status RunCluster(const UpFlags& flags, const ops::StartReport& report) {
   const ops::DataDir& dir = flags.cluster.data_dir;
-  auto report = [ready_fd](const std::string& line) {
-    if (ready_fd < 0) return;
-    [[maybe_unused]] ssize_t n = ::write(ready_fd, line.data(), line.size());
-    ::close(ready_fd);
-  };
   auto fail = [&](const Status& status) {
-    report("error " + status.message());
+    report(status);
     return status;
   };
   if (Status locked = ops::LockDataDir(dir); !locked.ok()) return fail(locked);
@@ -142,74 +127,34 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   ops::TakeFiles(dir, record);
   if (const Status written = ops::WriteClusterRecord(dir, record); !written.ok())
     return fail(written);
-  const auto pods_save = [ready_fd] {
-    if (ready_fd >= 0) return;  // swell down says it
+  const auto pods_save = [&flags] {
+    if (flags.detach) return;  // swell down says it
     std::fputs("Pods have up to 30 s to save and end. Without waiting: Ctrl-C again\n", stderr);
   };
   const auto ready = [&] {
     const std::string pages = (*cluster)->pages_url();
     SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()}, {"pages", pages});
-    const std::string urls =
-        pages.empty() ? (*cluster)->server_url() : StrCat((*cluster)->server_url(), " ", pages);
-    if (ready_fd < 0) {
-      PrintReady(dir, urls);
-    } else {
-      report("ready " + urls);
-    }
+    report(StrCat((*cluster)->server_url(), pages.empty() ? "" : " ", pages));
   };
   const Status ended = (*cluster)->Run({.ready = ready, .pods_save = pods_save});
   cluster->reset();
   return ended.ok() ? ended : fail(ended);
 }
 
-// The background process, detached from this terminal. Returns its exit status.
-int Daemon(const UpFlags& flags, int ready_fd) {
-  ::setsid();
-  int null = ::open("/dev/null", O_RDWR);
-  int log = ::open(flags.cluster.data_dir.LogFile().c_str(),
-                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (null < 0 || log < 0) return 1;
-  ::dup2(null, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  return RunCluster(flags, ready_fd).ok() ? 0 : 1;
+Status RunInBackground(const UpFlags& flags) {
+  const ops::DataDir& dir = flags.cluster.data_dir;
+  SWELL_ASSIGN_OR_RETURN(const std::string urls,
+                         ops::RunDetached(dir.LogFile(), [&flags](const ops::StartReport& report) {
+                           return RunCluster(flags, report).ok() ? 0 : 1;
+                         }));
+  PrintReady(dir, urls);
+  return Status::Ok();
 }
 
-Status Detach(const UpFlags& flags) {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
-  std::fflush(nullptr);
-  pid_t child = ::fork();
-  if (child < 0) return ErrnoStatus(errno, "fork");
-  if (child == 0) {
-    ::close(fds[0]);
-    ::_exit(Daemon(flags, fds[1]));
-  }
-  ::close(fds[1]);
-  std::string line;
-  char buffer[4096];
-  ssize_t n;
-  while ((n = ::read(fds[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR)) {
-    if (n > 0) line.append(buffer, static_cast<size_t>(n));
-  }
-  if (line.starts_with("ready ")) {
-    PrintReady(flags.cluster.data_dir, line.substr(6));
-    return Status::Ok();
-  }
-  if (line.starts_with("error ")) return Status(Code::kInternal, line.substr(6));
-  return Status(Code::kInternal, StrCat("the cluster ended before it was ready; see ",
-                                        flags.cluster.data_dir.LogFile()));
-}
-
-// The first name that is not a controller's; empty if all are.
-std::string UnknownController(const std::vector<std::string>& controllers) {
-  const std::vector<std::string>& known = manager::ControllerNames();
-  for (const std::string& item : controllers) {
-    const std::string name = item.starts_with("-") ? item.substr(1) : item;
-    if (name == "*" || name == "swell") continue;
-    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
-  }
-  return {};
+Status RunHere(const UpFlags& flags) {
+  return RunCluster(flags, [&flags](const Result<std::string>& urls) {
+    if (urls.ok()) PrintReady(flags.cluster.data_dir, *urls);
+  });
 }
 
 class UpAction final : public cli::Action {
@@ -239,21 +184,14 @@ class UpAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(
         ops::CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys, flags_.reshape));
     SWELL_RETURN_IF_ERROR(ops::KeepPort(flags_.cluster.data_dir, record));
-    const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);
-    if (!done.ok()) return done;
+    SWELL_RETURN_IF_ERROR(flags_.detach ? RunInBackground(flags_) : RunHere(flags_));
     return 0;
   }
 
  private:
   Status Read() {
     ClusterOptions& cluster = flags_.cluster;
-    if (!flags_.controllers.empty()) cluster.controllers.clear();
-    for (const std::string& list : flags_.controllers) {
-      for (std::string_view name : Split(list, ',')) cluster.controllers.emplace_back(name);
-    }
-    if (std::string name = UnknownController(cluster.controllers); !name.empty()) {
-      return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
-    }
+    SWELL_RETURN_IF_ERROR(ops::ReadControllers(flags_.controllers, cluster.controllers));
     SWELL_RETURN_IF_ERROR(ops::CheckPodCidr(cluster.pod_cidr));
     const auto kind = ops::ParseRuntimeKind(cluster.runtime);
     if (!kind.ok()) return cli::Misuse(kind.status().message());

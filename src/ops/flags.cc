@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/cluster.h"
 #include "kube/process/network/pod_cidr.h"
+#include "manager/manager.h"
 #include "scheduling/scheduler_settings.h"
 
 namespace swell::ops {
@@ -46,6 +47,31 @@ Status CheckPodCidr(const std::string& cidr) {
   if (cidr.empty()) return Status::Ok();
   const auto parsed = process::ParsePodCidr(cidr);
   return parsed.ok() ? Status::Ok() : cli::Misuse(StrCat("--pod-cidr ", parsed.status().message()));
+}
+
+void AddControllersFlag(cli::Flags& flags, std::vector<std::string>& lists) {
+  flags.List(
+      "--controllers", &lists, "LIST",
+      StrCat("built-in controllers to run, comma-separated: * (all, the default), NAME, -NAME "
+             "(not this one) or swell (none); Swell's own controllers always run. Names: ",
+             Join(manager::ControllerNames(), ", ")));
+}
+
+Status ReadControllers(const std::vector<std::string>& lists,
+                       std::vector<std::string>& controllers) {
+  if (lists.empty()) return Status::Ok();
+  controllers.clear();
+  for (const std::string& list : lists) {
+    for (std::string_view item : Split(list, ',')) {
+      const std::string_view name = item.starts_with('-') ? item.substr(1) : item;
+      const bool all_or_none = name == "*" || name == "swell";
+      if (!all_or_none && !Contains(manager::ControllerNames(), name)) {
+        return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
+      }
+      controllers.emplace_back(item);
+    }
+  }
+  return Status::Ok();
 }
 
 Status CheckHostPort(std::string_view flag,

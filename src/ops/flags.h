@@ -29,6 +29,14 @@ void AddDataDir(cli::Flags& flags, std::string& data_dir);
 void AddPodCidrFlag(cli::Flags& flags, std::string& cidr);
 Status CheckPodCidr(const std::string& cidr);
 
+// Which controllers of kube-controller-manager run in an embedded cluster; see
+// manager::ManagerOptions.
+void AddControllersFlag(cli::Flags& flags, std::vector<std::string>& lists);
+// The names of comma-separated lists; without a list `controllers` stays as it is. Misuse names the
+// first that is not known.
+Status ReadControllers(const std::vector<std::string>& lists,
+                       std::vector<std::string>& controllers);
+
 // Misuse unless the flag's value has a port. `form` is what the flag takes: "HOST:PORT or off".
 Status CheckHostPort(std::string_view flag,
                      const std::string& value,

@@ -58,6 +58,17 @@ TEST(OpsFlagsTest, SettingsAndWords) {
   EXPECT_EQ(CheckWords({"a", "b"}, 1).message(), "unexpected argument \"b\"");
 }
 
+TEST(OpsFlagsTest, ControllersAreListedByName) {
+  std::vector<std::string> controllers{"*"};
+  EXPECT_TRUE(ReadControllers({}, controllers).ok());
+  EXPECT_EQ(controllers, std::vector<std::string>{"*"});
+  EXPECT_TRUE(ReadControllers({"*,-deployment", "swell"}, controllers).ok());
+  EXPECT_EQ(controllers, (std::vector<std::string>{"*", "-deployment", "swell"}));
+  const Status unknown = ReadControllers({"*,-deploymnt"}, controllers);
+  EXPECT_TRUE(cli::IsMisuse(unknown));
+  EXPECT_EQ(unknown.message(), "--controllers: \"deploymnt\" is not a known controller");
+}
+
 TEST(OpsFlagsTest, AnAddressHasAPort) {
   EXPECT_TRUE(CheckHostPort("--listen", "[::1]:0", "HOST:PORT", "127.0.0.1:6443").ok());
   const Status portless = CheckHostPort("--listen", "localhost", "HOST:PORT", "127.0.0.1:6443");
