@@ -14,7 +14,6 @@
 #include "jobs/job_rules.h"
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
-#include "kube/client/kubeconfig.h"
 #include "kube/client/usage_record.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/edge/http/http_transport.h"
@@ -72,7 +71,6 @@ struct EmbeddedCluster::Impl {
   Status MakeApiServer();
   Status Listen();
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
-  Status WriteAccess();
   // What may fail once the runtime is there.
   Status Open();
   void RecordCycles();
@@ -276,20 +274,6 @@ void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConf
   }
 }
 
-Status EmbeddedCluster::Impl::WriteAccess() {
-  client::ClusterAccess access;
-  access.server = url;
-  access.ca_pem = pki.ca.cert_pem;
-  access.client_cert_pem = pki.admin.cert_pem;
-  access.client_key_pem = pki.admin.key_pem;
-  access.user = "swell-admin";
-  // People add contexts and choose namespaces there.
-  const auto before = ReadFile(options.data_dir.Kubeconfig(), 4 << 20);
-  return WriteFileAtomically(
-      options.data_dir.Kubeconfig(),
-      client::MakeKubeconfig("swell", access, before.ok() ? *before : std::string()), 0600);
-}
-
 Status EmbeddedCluster::Impl::Open() {
   std::vector<std::string> hosts{HostForClients(options.listen)};
   if (!runtime->gateway().empty()) hosts.push_back(runtime->gateway());
@@ -300,7 +284,7 @@ Status EmbeddedCluster::Impl::Open() {
   SWELL_RETURN_IF_ERROR(OpenStore());
   SWELL_RETURN_IF_ERROR(MakeApiServer());
   SWELL_RETURN_IF_ERROR(Listen());
-  return WriteAccess();
+  return ops::WriteAdminKubeconfig(options.data_dir, pki, url);
 }
 
 void EmbeddedCluster::Impl::Collect(MetricPage& page) const {

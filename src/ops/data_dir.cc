@@ -15,10 +15,12 @@
 #include "base/host_port.h"
 #include "base/strings.h"
 #include "base/words.h"
+#include "kube/client/kubeconfig.h"
 
 namespace swell::ops {
 namespace {
 
+constexpr size_t kKubeconfigBytesMax = 4 << 20;
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 
 std::string Environment(const char* name) {
@@ -178,6 +180,19 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
       .common_name = "swell-admin", .organizations = {"system:masters"}, .client = true};
   SWELL_ASSIGN_OR_RETURN(pki.admin, IssueAndStore(base + "admin", pki.ca, spec, clock));
   return pki;
+}
+
+Status WriteAdminKubeconfig(const DataDir& dir, const Pki& pki, const std::string& url) {
+  client::ClusterAccess access;
+  access.server = url;
+  access.ca_pem = pki.ca.cert_pem;
+  access.client_cert_pem = pki.admin.cert_pem;
+  access.client_key_pem = pki.admin.key_pem;
+  access.user = "swell-admin";
+  const auto before = ReadFile(dir.Kubeconfig(), kKubeconfigBytesMax);
+  return WriteFileAtomically(
+      dir.Kubeconfig(),
+      client::MakeKubeconfig("swell", access, before.ok() ? *before : std::string()), 0600);
 }
 
 std::optional<RunningCluster> FindRunning(const DataDir& dir) {

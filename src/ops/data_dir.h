@@ -66,6 +66,10 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
                           const Clock& clock,
                           const std::vector<std::string>& extra_hosts);
 
+// Writes DIR/kubeconfig, whose user may do everything. Contexts and users that people have added
+// there stay.
+Status WriteAdminKubeconfig(const DataDir& dir, const Pki& pki, const std::string& url);
+
 // The process that runs the cluster, when it is alive.
 struct RunningCluster {
   int pid = 0;

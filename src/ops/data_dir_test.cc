@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/temp_dir.h"
+#include "kube/client/kubeconfig.h"
 
 namespace swell::ops {
 namespace {
@@ -32,6 +34,22 @@ TEST_F(DataDirTest, TheAuthorityOutlivesARestart) {
   EXPECT_EQ(first->ca.cert_pem, second->ca.cert_pem);
   EXPECT_EQ(first->admin.cert_pem, second->admin.cert_pem);
   EXPECT_NE(first->server.cert_pem, second->server.cert_pem);
+}
+
+TEST_F(DataDirTest, TheKubeconfigKeepsWhatPeopleAdded) {
+  const Pki pki = LoadOrMakePki(dir, clock, {}).value();
+  ASSERT_TRUE(WriteAdminKubeconfig(dir, pki, "https://127.0.0.1:6443").ok());
+  auto access = client::LoadKubeconfig(dir.Kubeconfig());
+  ASSERT_TRUE(access.ok()) << access.status().ToString();
+  EXPECT_EQ(access->server, "https://127.0.0.1:6443");
+  EXPECT_EQ(access->client_cert_pem, pki.admin.cert_pem);
+  access->server = "https://gpu.example.com";
+  const std::string more =
+      client::MakeKubeconfig("other", *access, ReadFile(dir.Kubeconfig(), 1 << 20).value());
+  ASSERT_TRUE(WriteFileAtomically(dir.Kubeconfig(), more, 0600).ok());
+  ASSERT_TRUE(WriteAdminKubeconfig(dir, pki, "https://127.0.0.1:7443").ok());
+  EXPECT_EQ(client::LoadKubeconfig(dir.Kubeconfig(), "swell")->server, "https://127.0.0.1:7443");
+  EXPECT_EQ(client::LoadKubeconfig(dir.Kubeconfig(), "other")->server, "https://gpu.example.com");
 }
 
 }  // namespace
