@@ -1,6 +1,5 @@
 // swell controller: the scheduler and the job controllers for a Kubernetes cluster.
 #include <cstdio>
-#include <set>
 #include <vector>
 
 #include "base/file.h"
@@ -9,14 +8,12 @@
 #include "bin/commands.h"
 #include "cli/cluster.h"
 #include "cli/session.h"
-#include "kube/api/crd/definitions.h"
-#include "kube/api/meta/meta.h"
-#include "kube/api/schema/scheme.h"
 #include "kube/client/client.h"
+#include "kube/client/kubeconfig.h"
 #include "manager/replica.h"
 #include "ops/access/job_keys.h"
 #include "ops/cycles/cycle_recorder.h"
-#include "ops/install/install_objects.h"
+#include "ops/install/cluster_survey.h"
 #include "ops/install/webhook.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/node_address.h"
@@ -114,20 +111,6 @@ Status ReadElection(ControllerFlags& flags) {
   return election.Check();
 }
 
-Status CheckInstalled(RemoteProcess& process) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, ops::MissingCrds(process));
-  if (missing.empty()) return Status::Ok();
-  return Status(Code::kNotFound, StrCat(process.access().server, " lacks these definitions: ",
-                                        Join(missing, ", "), "; run: swell install"));
-}
-
-// The namespace of the pod that this process runs in; nullopt outside of a cluster.
-std::optional<std::string> OwnNamespace() {
-  auto text = ReadFile(StrCat(client::kServiceAccountDir, "/namespace"), 1 << 10);
-  if (!text.ok() || Trim(*text).empty()) return std::nullopt;
-  return std::string(Trim(*text));
-}
-
 // Rules from a file. One wrong rule is an error: nobody would read an event about it.
 Result<std::vector<scheduling::GroupingRule>> ReadGroupingRules(const std::string& path) {
   if (path.empty()) return std::vector<scheduling::GroupingRule>();
@@ -135,38 +118,6 @@ Result<std::vector<scheduling::GroupingRule>> ReadGroupingRules(const std::strin
   scheduling::GroupingRules::Read read = scheduling::GroupingRules::Parse(text);
   if (read.faults.empty()) return std::move(read.rules);
   return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
-}
-
-// The kinds of Kubeflow and KubeDL that their own operators run here, KubeDL's Cron among them:
-// those whose definition is not Swell's.
-Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
-  std::set<std::string> others;
-  if (choice == "swell") return others;
-  for (const api::Definition& own : api::Definitions()) {
-    const std::string name = own.GroupResource();
-    if (!own.is_job() && name != client::resources::kCrons.GroupResource()) continue;
-    if (choice == "operator" && own.group.ends_with("kubeflow.org")) others.insert(name);
-    const bool ours = own.group == "swell.dev" || own.group == "elasticdl.org";
-    if (choice == "operator" || ours) continue;
-    auto crd = process.Await([&](client::ObjectCallback done) {
-      process.client().Get(client::resources::kCrds, "", name, std::move(done));
-    });
-    if (!crd.ok()) return crd.status().WithContext(name);
-    if (api::Label(**crd, ops::kPartOfLabel) != ops::kPartOf) others.insert(name);
-  }
-  return others;
-}
-
-// What this server does not have, being older than it or told so.
-Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process) {
-  using namespace client::resources;
-  std::vector<client::Resource> missing;
-  for (const client::Resource& resource : {kResourceClaims, kResourceSlices, kDeviceClasses,
-                                           kDeviceTaintRules, kGangs, kCompositeGangs}) {
-    SWELL_ASSIGN_OR_RETURN(const bool served, process.Serves(resource));
-    if (!served) missing.push_back(resource);
-  }
-  return missing;
 }
 
 // Prints which replica leads.
@@ -188,9 +139,10 @@ void PrintLeader(const std::string& server, manager::ReplicaOptions& replica) {
 // The options of the replica, from the flags and the cluster.
 Result<manager::ReplicaOptions> ReplicaFor(RemoteProcess& process, const ControllerFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
-  SWELL_ASSIGN_OR_RETURN(auto missing, FindMissing(process));
+  SWELL_ASSIGN_OR_RETURN(auto missing, ops::FindMissing(process));
   SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
-  SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(process, flags.kubeflow));
+  SWELL_ASSIGN_OR_RETURN(auto others,
+                         ops::FindOthersJobs(ops::DefinitionsOf(process), flags.kubeflow));
   if (!others.empty()) {
     std::printf("Their own operators run %s; pods with schedulerName swell are placed\n",
                 Join({others.begin(), others.end()}, ", ").c_str());
@@ -281,7 +233,7 @@ Status RunController(const ControllerFlags& flags) {
   edge::ClusterTransportOptions options{
       .waiting_max = 200'000, .event_connections = 1, .lease_connections = 2};
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
-  SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
+  SWELL_RETURN_IF_ERROR(ops::CheckInstalled(*process));
   if (auto version = process->ServerVersion(); version.ok() && cli::IsEmbedded(*version)) {
     std::fprintf(stderr,
                  "swell: warning: %s is a cluster of swell up, which has a scheduler already; two "
@@ -345,7 +297,7 @@ class ControllerAction final : public cli::Action {
     ops::AddRecordFlag(flags, flags_.record_mib);
     ops::AddLogLevel(flags, flags_.log_level);
     AddElectionFlags(flags, flags_);
-    flags_.election.ns = OwnNamespace().value_or(flags_.election.ns);
+    flags_.election.ns = client::InClusterNamespace().value_or(flags_.election.ns);
   }
 
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {

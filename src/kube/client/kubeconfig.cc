@@ -212,8 +212,14 @@ std::optional<Result<ClusterAccess>> InClusterAccess(
   auto ca = ReadFile(root + "/ca.crt", 1 << 20);
   if (!ca.ok()) return Result<ClusterAccess>(ca.status().WithContext(access.user));
   access.ca_pem = std::move(*ca);
-  if (auto ns = ReadFile(root + "/namespace", 1 << 10); ns.ok()) access.ns = Trim(*ns);
+  access.ns = InClusterNamespace(root).value_or(access.ns);
   return Result<ClusterAccess>(std::move(access));
+}
+
+std::optional<std::string> InClusterNamespace(const std::string& root) {
+  const auto text = ReadFile(root + "/namespace", 1 << 10);
+  if (!text.ok() || Trim(*text).empty()) return std::nullopt;
+  return std::string(Trim(*text));
 }
 
 namespace {

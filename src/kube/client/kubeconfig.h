@@ -50,6 +50,10 @@ std::optional<Result<ClusterAccess>> InClusterAccess(
 inline constexpr std::string_view kServiceAccountDir =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
+// The namespace of the pod that this process runs in; nullopt outside of a cluster.
+std::optional<std::string> InClusterNamespace(
+    const std::string& root = std::string(kServiceAccountDir));
+
 // A kubeconfig with one cluster, user and context, credentials embedded. From `before`, the text of
 // the file that it replaces, it keeps all other clusters, users and contexts, the namespace of this
 // one, and the current context; a text that is not a kubeconfig is left out.

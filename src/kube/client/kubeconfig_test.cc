@@ -172,6 +172,10 @@ TEST_F(KubeconfigTest, FindsThePodsOwnServiceAccount) {
   EXPECT_EQ((*found)->token_file, directory + "/token");
   EXPECT_EQ((*found)->ca_pem, "CA");
   EXPECT_EQ((*found)->ns, "swell-system");
+  EXPECT_EQ(InClusterNamespace(directory), "swell-system");
+  Write("namespace", "\n");
+  EXPECT_EQ(InClusterNamespace(directory), std::nullopt);
+  EXPECT_EQ((*InClusterAccess(getenv, directory))->ns, "default");
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// What a Kubernetes cluster has and lacks, as `swell controller` asks before it begins.
+// - Threads: main thread; runs the process' loop until the answers are there.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/client/client.h"
+#include "ops/remote_process.h"
+
+namespace swell::ops {
+
+// kNotFound names the definitions that the cluster lacks.
+Status CheckInstalled(RemoteProcess& process);
+
+// What this server does not have, being older than it or told so.
+Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process);
+
+// The CustomResourceDefinition of that name.
+using FindDefinition = std::function<Result<json::SharedValue>(const std::string& name)>;
+FindDefinition DefinitionsOf(RemoteProcess& process);
+
+// The kinds of Kubeflow and KubeDL that their own operators run here, KubeDL's Cron among them.
+// `kubeflow`: "swell": none; "operator": all of Kubeflow; "auto": those whose definition is not
+// Swell's.
+Result<std::set<std::string>> FindOthersJobs(const FindDefinition& find,
+                                             const std::string& kubeflow);
+
+}  // namespace swell::ops
