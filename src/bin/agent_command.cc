@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "cli/session.h"
@@ -16,6 +17,7 @@
 #include "ops/flags.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/health_source.h"
+#include "ops/nodes/kubelet_certificate.h"
 #include "ops/nodes/node_address.h"
 #include "ops/nodes/plan_nodes.h"
 #include "ops/nodes/pod_runtime.h"
@@ -43,10 +45,6 @@ struct AgentFlags {
   bool stop_pods = false;
 };
 
-std::string AnyPort(const std::string& ip) {
-  return ip.find(':') == std::string::npos ? StrCat(ip, ":0") : StrCat("[", ip, "]:0");
-}
-
 ops::DataDir AgentDataDir(const std::string& flag) {
   ops::DataDir dir = ops::ChooseDataDir(flag);
   if (flag.empty()) dir.path += "/agent";
@@ -66,7 +64,6 @@ class AgentProcess {
   void Start();
   void PrintWhenReady();
   void StopAll();
-  void Collect(MetricPage& page) const;
 
   AgentFlags flags_;
   ops::DataDir dir_;
@@ -128,17 +125,8 @@ Status AgentProcess::MakeKubeletServer() {
   if (!flags_.client_ca_file.empty()) {
     SWELL_ASSIGN_OR_RETURN(client_ca, ReadFile(flags_.client_ca_file, 1 << 20));
   }
-  WallTime since = process_->clock().Now() - std::chrono::minutes(5);
-  net::CertSpec spec{.common_name = StrCat("system:node:", nodes_[0].name),
-                     .organizations = {"system:nodes"},
-                     .server = true,
-                     .not_before = since};
-  for (const node::NodeConfig& node : nodes_) {
-    spec.dns_names.push_back(node.name);
-    spec.ip_addresses.push_back(node.internal_ip);
-  }
-  SWELL_ASSIGN_OR_RETURN(net::CertificatePair ca, net::GenerateCa("swell-agent", since));
-  SWELL_ASSIGN_OR_RETURN(net::CertificatePair cert, net::IssueCert(ca, spec));
+  SWELL_ASSIGN_OR_RETURN(const net::CertificatePair cert,
+                         ops::MakeKubeletCertificate(nodes_, process_->clock()));
   edge::KubeletServerConfig config;
   config.tls = {cert.cert_pem, cert.key_pem, client_ca};
   config.api = process_->server();
@@ -146,7 +134,7 @@ Status AgentProcess::MakeKubeletServer() {
                                                     std::move(config));
   for (node::NodeConfig& node : nodes_) {
     SWELL_ASSIGN_OR_RETURN(node.kubelet_port,
-                           kubelets_->Listen(node.name, AnyPort(node.internal_ip)));
+                           kubelets_->Listen(node.name, StrCat(Bracketed(node.internal_ip), ":0")));
   }
   return Status::Ok();
 }
@@ -211,20 +199,10 @@ void AgentProcess::StopAll() {
   });
 }
 
-void AgentProcess::Collect(MetricPage& page) const {
-  if (!fleet_) return;
-  double registered = 0;
-  for (const node::NodeAgent* node : fleet_->nodes()) registered += node->registered();
-  using enum MetricType;
-  page.Add({"swell_agent_nodes", kGauge, "Nodes of this agent."},
-           static_cast<double>(nodes_.size()));
-  page.Add({"swell_agent_nodes_registered", kGauge, "Nodes registered with the cluster."},
-           registered);
-  ops::AddPodMetrics(page, fleet_.get());
-}
-
 Status AgentProcess::Run() {
-  registered_ = monitoring_.metrics.Register([this](MetricPage& page) { Collect(page); });
+  registered_ = monitoring_.metrics.Register([this](MetricPage& page) {
+    if (fleet_) ops::AddAgentMetrics(page, *fleet_);
+  });
   monitoring_.health.AddReady("registered", [this] {
     return fleet_ && fleet_->registered() ? "" : "some nodes are not registered yet";
   });

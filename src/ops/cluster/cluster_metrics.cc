@@ -54,4 +54,15 @@ void AddPodMetrics(MetricPage& page, const node::NodeFleet* fleet) {
   page.Add({"swell_agent_pods", kGauge, "Pods that the agent runs."}, pods);
 }
 
+void AddAgentMetrics(MetricPage& page, const node::NodeFleet& fleet) {
+  const auto& nodes = fleet.nodes();
+  double registered = 0;
+  for (const node::NodeAgent* node : nodes) registered += node->registered();
+  page.Add({"swell_agent_nodes", kGauge, "Nodes of this agent."},
+           static_cast<double>(nodes.size()));
+  page.Add({"swell_agent_nodes_registered", kGauge, "Nodes registered with the cluster."},
+           registered);
+  AddPodMetrics(page, &fleet);
+}
+
 }  // namespace swell::ops

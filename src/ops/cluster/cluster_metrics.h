@@ -19,4 +19,7 @@ void AddDatabaseMetrics(MetricPage& page, const DataDir& dir);
 // The pods of all node agents; none if `fleet` is null.
 void AddPodMetrics(MetricPage& page, const node::NodeFleet* fleet);
 
+// The nodes of `swell agent`, and their pods.
+void AddAgentMetrics(MetricPage& page, const node::NodeFleet& fleet);
+
 }  // namespace swell::ops
