@@ -139,6 +139,20 @@ void RemoveStatusCondition(json::Value& status, std::string_view type) {
   }
 }
 
+json::Array OwnersWith(const json::Value& object, const json::Value& owner) {
+  json::Array owners = json::GetArray(object, {"metadata", "ownerReferences"});
+  owners.push_back(api::MakeOwnerReference(owner));
+  return owners;
+}
+
+json::Array OwnersWithout(const json::Value& object, const json::Value& owner) {
+  json::Array owners;
+  for (const json::Value& one : json::GetArray(object, {"metadata", "ownerReferences"})) {
+    if (json::GetString(one, {"uid"}) != api::Uid(owner)) owners.push_back(one);
+  }
+  return owners;
+}
+
 std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
   std::vector<json::SharedValue> mine;
   const std::string uid(api::Uid(owner));
@@ -163,32 +177,22 @@ std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
 }
 
 void Claims::Adopt(const json::Value& owner, const json::Value& object) {
-  const std::string token = StrCat(api::Uid(owner), "/", api::Uid(object));
-  if (!adopting_.insert(token).second) return;
-  json::Array owners = json::GetArray(object, {"metadata", "ownerReferences"});
-  owners.push_back(api::MakeOwnerReference(owner));
-  json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"uid", api::Uid(object)},
-                    {"resourceVersion", json::GetString(object, {"metadata", "resourceVersion"})},
-                    {"ownerReferences", std::move(owners)}}}};
-  client_.Patch(objects_.resource(), api::Namespace(object), api::Name(object),
-                client::PatchType::kMerge, patch,
-                [this, token](const Result<json::SharedValue>&) { adopting_.erase(token); });
+  Write(owner, object,
+        {{"resourceVersion", api::ResourceVersionText(object)},
+         {"ownerReferences", OwnersWith(object, owner)}});
 }
 
 void Claims::Release(const json::Value& owner, const json::Value& object) {
+  Write(owner, object, {{"ownerReferences", OwnersWithout(object, owner)}});
+}
+
+void Claims::Write(const json::Value& owner, const json::Value& object, json::Object metadata) {
   const std::string token = StrCat(api::Uid(owner), "/", api::Uid(object));
-  if (!adopting_.insert(token).second) return;
-  json::Array kept;
-  for (const json::Value& one : json::GetArray(object, {"metadata", "ownerReferences"})) {
-    if (json::GetString(one, {"uid"}) != api::Uid(owner)) kept.push_back(one);
-  }
-  json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", api::Uid(object)}, {"ownerReferences", std::move(kept)}}}};
+  if (!writing_.insert(token).second) return;
+  metadata["uid"] = api::Uid(object);
   client_.Patch(objects_.resource(), api::Namespace(object), api::Name(object),
-                client::PatchType::kMerge, patch,
-                [this, token](const Result<json::SharedValue>&) { adopting_.erase(token); });
+                client::PatchType::kMerge, json::Object{{"metadata", std::move(metadata)}},
+                [this, token](const Result<json::SharedValue>&) { writing_.erase(token); });
 }
 
 void Expectations::Add(const std::string& owner, const std::string& token, SteadyTime now) {

@@ -44,12 +44,15 @@ void SetStatusCondition(json::Value& status,
                         WallTime now);
 void RemoveStatusCondition(json::Value& status, std::string_view type);
 
+// The ownerReferences of the object with one more, its new controller's, and without one.
+json::Array OwnersWith(const json::Value& object, const json::Value& owner);
+json::Array OwnersWithout(const json::Value& object, const json::Value& owner);
+
 // Objects of one kind that belong to others: those the owner controls, and those that nobody does
 // and its selector matches.
 class Claims {
  public:
-  Claims(Context& context, client::Informer& objects, client::Client& client)
-      : context_(context), objects_(objects), client_(client) {}
+  Claims(client::Informer& objects, client::Client& client) : objects_(objects), client_(client) {}
 
   // What is the owner's by its reference and selector. What only matches is adopted, what only has
   // the reference is released: those writes are sent off and what they change is seen later.
@@ -58,11 +61,11 @@ class Claims {
  private:
   void Adopt(const json::Value& owner, const json::Value& object);
   void Release(const json::Value& owner, const json::Value& object);
+  void Write(const json::Value& owner, const json::Value& object, json::Object metadata);
 
-  Context& context_;
   client::Informer& objects_;
   client::Client& client_;
-  std::set<std::string> adopting_;  // "owner uid/object uid", until the next look
+  std::set<std::string> writing_;  // "owner uid/object uid", until the server has answered
 };
 
 // Expectations: creations and deletions that the cache does not show yet, as in client-go. A pass

@@ -161,7 +161,7 @@ DaemonSetController::DaemonSetController(Context context)
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      claims_(context_, pods_, client_),
+      claims_(pods_, client_),
       revisions_(context_, client_) {
   Follow(sets_, Queued(queue_),
          [this](const json::SharedValue& it) { expected_.Forget(api::KeyOf(*it)); });

@@ -69,7 +69,7 @@ DeploymentController::DeploymentController(Context context)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "deployment-controller"),
-      claims_(context_, sets_, client_) {
+      claims_(sets_, client_) {
   Follow(deployments_, Queued(queue_));
   auto set = [this](const json::SharedValue& it) { OnReplicaSet(*it); };
   sets_.AddHandlers({.on_add = set,

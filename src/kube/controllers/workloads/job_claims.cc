@@ -77,25 +77,20 @@ std::vector<json::SharedValue> JobClaims::OrphansOf(const json::Value& job) cons
 }
 
 json::Value JobClaims::Adopted(const json::Value& job, const json::Value& pod) const {
-  json::Array owners = json::GetArray(pod, {"metadata", "ownerReferences"});
-  owners.push_back(api::MakeOwnerReference(job));
   json::Array finalizers = json::GetArray(pod, {"metadata", "finalizers"});
   const json::Value own(finalizer_);
   if (std::find(finalizers.begin(), finalizers.end(), own) == finalizers.end()) {
     finalizers.push_back(own);
   }
-  return PatchOf(pod, std::move(owners), std::move(finalizers));
+  return PatchOf(pod, OwnersWith(pod, job), std::move(finalizers));
 }
 
 json::Value JobClaims::Released(const json::Value& job, const json::Value& pod) const {
-  json::Array owners, finalizers;
-  for (const json::Value& owner : json::GetArray(pod, {"metadata", "ownerReferences"})) {
-    if (json::GetString(owner, {"uid"}) != api::Uid(job)) owners.push_back(owner);
-  }
+  json::Array finalizers;
   for (const json::Value& one : json::GetArray(pod, {"metadata", "finalizers"})) {
     if (one != json::Value(finalizer_)) finalizers.push_back(one);
   }
-  return PatchOf(pod, std::move(owners), std::move(finalizers));
+  return PatchOf(pod, OwnersWithout(pod, job), std::move(finalizers));
 }
 
 }  // namespace swell::controllers

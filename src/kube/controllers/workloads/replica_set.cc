@@ -72,7 +72,7 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, kind_.component),
-      claims_(context_, pods_, client_) {
+      claims_(pods_, client_) {
   auto add = [this](const json::SharedValue& set) { queue_.Add(api::KeyOf(*set)); };
   Follow(sets_, add, [this, add](const json::SharedValue& set) {
     expected_.Forget(api::KeyOf(*set));

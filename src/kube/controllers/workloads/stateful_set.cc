@@ -81,7 +81,7 @@ StatefulSetController::StatefulSetController(Context context)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      pod_claims_(context_, pods_, client_),
+      pod_claims_(pods_, client_),
       revisions_(context_, client_) {
   Follow(sets_, Queued(queue_));
   for (client::Informer* informer : {&pods_, &revisions_.objects()}) {
