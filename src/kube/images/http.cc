@@ -91,6 +91,7 @@ struct Transfer {
   bool inside = false;   // it would have
   bool too_large = false;
   bool stopped = false;
+  char detail[CURL_ERROR_SIZE] = "";  // what libcurl says of an error
 };
 
 size_t OnHeader(char* data, size_t, size_t size, void* user) {
@@ -177,7 +178,7 @@ std::string OriginOf(const std::string& url) {
   return StrCat(ToLower(url.substr(0, url.find("://"))), "://", ToLower(HostOfUrl(url)));
 }
 
-Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
+Status Describe(const Transfer& transfer, CURLcode code) {
   if (transfer.inside) {
     return Status(Code::kForbidden,
                   StrCat(HostOfUrl(transfer.request.url),
@@ -189,7 +190,7 @@ Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
                   StrCat("the answer has more than ", transfer.request.body_bytes_max, " bytes"));
   }
   if (transfer.stopped) return Status(Code::kUnavailable, "the transfer was stopped");
-  const std::string why = *detail != '\0' ? detail : transfer.curl.strerror(code);
+  const std::string why = *transfer.detail != '\0' ? transfer.detail : transfer.curl.strerror(code);
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
       return Status(Code::kTimeout,
@@ -208,6 +209,79 @@ Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
     default:
       return Status(Code::kUnavailable, why);
   }
+}
+
+// Headers of the request: all of them for its own host, those without credentials for others.
+struct RequestHeaders {
+  RequestHeaders(const Curl& curl, const HttpRequest& request) : all(curl), plain(curl) {
+    for (const std::string& header : request.headers) {
+      all.list = curl.slist_append(all.list, header.c_str());
+      if (ToLower(header).starts_with("authorization:")) continue;
+      plain.list = curl.slist_append(plain.list, header.c_str());
+    }
+  }
+  HeaderList all, plain;
+};
+
+// What holds for each step of the transfer, which stays where it is.
+void SetOptions(Transfer& transfer) {
+  const HttpRequest& request = transfer.request;
+  auto set = [&](CURLoption option, auto value) {
+    transfer.curl.setopt(transfer.easy, option, value);
+  };
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen);
+  set(CURLOPT_OPENSOCKETDATA, &transfer);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_USERAGENT, "swell");
+  set(CURLOPT_CONNECTTIMEOUT, std::min(kConnectSeconds, static_cast<long>(request.stall.count())));
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.stall.count()));
+  set(CURLOPT_BUFFERSIZE, 512L << 10);
+  set(CURLOPT_ERRORBUFFER, static_cast<char*>(transfer.detail));
+  set(CURLOPT_HEADERFUNCTION, &OnHeader);
+  set(CURLOPT_HEADERDATA, &transfer);
+  set(CURLOPT_WRITEFUNCTION, &OnBody);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
+  set(CURLOPT_XFERINFODATA, &transfer);
+  if (request.offset > 0) set(CURLOPT_RANGE, StrCat(request.offset, "-").c_str());
+  if (!request.form.empty()) set(CURLOPT_POSTFIELDS, request.form.c_str());
+  if (!request.ca_file.empty()) set(CURLOPT_CAINFO, request.ca_file.c_str());
+  if (request.insecure) {
+    set(CURLOPT_SSL_VERIFYPEER, 0L);
+    set(CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+}
+
+// One request. `own`: to the host that the credentials are for.
+Status SendStep(Transfer& transfer,
+                const std::string& url,
+                bool own,
+                const RequestHeaders& headers) {
+  const HttpRequest& request = transfer.request;
+  HttpAnswer& answer = transfer.answer;
+  auto set = [&](CURLoption option, auto value) {
+    transfer.curl.setopt(transfer.easy, option, value);
+  };
+  transfer.guarded = (!own || request.named_by_others) && !request.inside_allowed;
+  answer.elsewhere = !own;
+  answer.body.clear();
+  set(CURLOPT_URL, url.c_str());
+  set(CURLOPT_HTTPHEADER, own ? headers.all.list : headers.plain.list);
+  const bool user = own && !request.user.empty();
+  set(CURLOPT_USERNAME, user ? request.user.c_str() : nullptr);
+  set(CURLOPT_PASSWORD, user ? request.password.c_str() : nullptr);
+  // A proxy of this machine cannot reach its loopback; nor would it be known where one leads.
+  set(CURLOPT_NOPROXY, IsLoopback(HostOfUrl(url)) ? "*" : nullptr);
+  const CURLcode code = transfer.curl.perform(transfer.easy);
+  long status = 0;
+  transfer.curl.getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+  answer.status = static_cast<int>(status);
+  answer.connected = !IsConnectFailure(code);
+  return code == CURLE_OK ? Status::Ok() : Describe(transfer, code);
 }
 
 // Two addresses are the same where the mask is.
@@ -284,70 +358,21 @@ bool IsTlsFailure(const Status& status) { return status.message().starts_with(kT
 Status SendHttp(const HttpRequest& request, HttpAnswer& answer) {
   const Result<Curl>& loaded = LoadedCurl();
   if (!loaded.ok()) return loaded.status();
-  const Curl& curl = *loaded;
-  const Handle handle(curl);
+  const Handle handle(*loaded);
   if (handle.easy == nullptr) return Status(Code::kUnavailable, "libcurl cannot be started");
   answer = HttpAnswer();
-  Transfer transfer{request, answer, curl, handle.easy, ProxyPort()};
-  char detail[CURL_ERROR_SIZE] = "";
-  HeaderList headers(curl), plain(curl);
-  for (const std::string& header : request.headers) {
-    headers.list = curl.slist_append(headers.list, header.c_str());
-    if (ToLower(header).starts_with("authorization:")) continue;
-    plain.list = curl.slist_append(plain.list, header.c_str());
-  }
-  auto set = [&](CURLoption option, auto value) { curl.setopt(handle.easy, option, value); };
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen);
-  set(CURLOPT_OPENSOCKETDATA, &transfer);
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_USERAGENT, "swell");
-  set(CURLOPT_CONNECTTIMEOUT, std::min(kConnectSeconds, static_cast<long>(request.stall.count())));
-  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.stall.count()));
-  set(CURLOPT_BUFFERSIZE, 512L << 10);
-  set(CURLOPT_ERRORBUFFER, static_cast<char*>(detail));
-  set(CURLOPT_HEADERFUNCTION, &OnHeader);
-  set(CURLOPT_HEADERDATA, &transfer);
-  set(CURLOPT_WRITEFUNCTION, &OnBody);
-  set(CURLOPT_WRITEDATA, &transfer);
-  set(CURLOPT_NOPROGRESS, 0L);
-  set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
-  set(CURLOPT_XFERINFODATA, &transfer);
-  if (request.offset > 0) {
-    set(CURLOPT_RANGE, StrCat(request.offset, "-").c_str());
-  }
-  if (!request.form.empty()) set(CURLOPT_POSTFIELDS, request.form.c_str());
-  if (!request.ca_file.empty()) set(CURLOPT_CAINFO, request.ca_file.c_str());
-  if (request.insecure) {
-    set(CURLOPT_SSL_VERIFYPEER, 0L);
-    set(CURLOPT_SSL_VERIFYHOST, 0L);
-  }
+  Transfer transfer{request, answer, *loaded, handle.easy, ProxyPort()};
+  SetOptions(transfer);
+  const RequestHeaders headers(*loaded, request);
   // Redirects are followed here, where each step is looked at.
   std::string url = request.url;
   for (long redirects = 0;; ++redirects) {
     // A redirect with a user in it is written to be read in two ways.
     const bool plainly = redirects == 0 || url.find_first_of("@\\") == std::string::npos;
     const bool own = plainly && OriginOf(url) == OriginOf(request.url);
-    transfer.guarded = (!own || request.named_by_others) && !request.inside_allowed;
-    answer.elsewhere = !own;
-    answer.body.clear();
-    set(CURLOPT_URL, url.c_str());
-    set(CURLOPT_HTTPHEADER, own ? headers.list : plain.list);
-    const bool user = own && !request.user.empty();
-    set(CURLOPT_USERNAME, user ? request.user.c_str() : nullptr);
-    set(CURLOPT_PASSWORD, user ? request.password.c_str() : nullptr);
-    // A proxy of this machine cannot reach its loopback; nor would it be known where one leads.
-    set(CURLOPT_NOPROXY, IsLoopback(HostOfUrl(url)) ? "*" : nullptr);
-    const CURLcode code = curl.perform(handle.easy);
-    long status = 0;
-    curl.getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);
-    answer.status = static_cast<int>(status);
-    answer.connected = !IsConnectFailure(code);
-    if (code != CURLE_OK) return Describe(transfer, code, detail);
+    SWELL_RETURN_IF_ERROR(SendStep(transfer, url, own, headers));
     const char* next = nullptr;
-    curl.getinfo(handle.easy, CURLINFO_REDIRECT_URL, &next);
+    transfer.curl.getinfo(handle.easy, CURLINFO_REDIRECT_URL, &next);
     // What a form says is for its own host.
     if (next == nullptr || !request.form.empty()) return Status::Ok();
     if (redirects >= kRedirectsMax) {
