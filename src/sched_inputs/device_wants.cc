@@ -71,6 +71,65 @@ std::string ClaimText(std::string_view key) {
   return StrCat("resourceclaim ", Quote(key.substr(key.find('/') + 1)));
 }
 
+// Why the pod cannot use the claim, whatever others do; empty: it can.
+std::string WhyUnusable(const json::Value& pod, const json::Value* claim, std::string_view key) {
+  if (claim == nullptr) return StrCat(ClaimText(key), " not found");
+  if (api::IsDeleting(*claim)) return StrCat(ClaimText(key), " is being deleted");
+  const std::string owner = api::PodOfClaim(*claim);
+  if (owner.empty() || owner == api::Uid(pod)) return "";
+  return StrCat(ClaimText(key), " was made for another pod");
+}
+
+// How a pod that waits can use a claim that others use or want.
+struct ClaimUse {
+  std::string obstacle;   // empty: it can
+  bool shared = false;    // it joins pods that have the devices, or get them in the same cycle
+  bool together = false;  // pods of its gang want the claim, too
+  bool follows = false;   // and one of them gets the devices for all
+};
+
+void LookAtHolders(const json::Value& pod,
+                   const json::Value& claim,
+                   std::string_view key,
+                   const DeviceCatalog::View& view,
+                   ClaimUse& use) {
+  if (!api::IsAllocated(claim)) return;
+  const std::vector<api::ClaimConsumer> holders = api::ConsumersOf(claim);
+  for (const api::ClaimConsumer& holder : holders) {
+    if (holder.uid == api::Uid(pod)) continue;
+    const json::Value* other = LiveUser(holder, api::Namespace(pod), view);
+    if (other != nullptr && (api::IsBound(*other) || InOneGang(*other, pod))) {
+      use.shared = true;
+      if (holders.size() < kUsersMax || !use.obstacle.empty()) return;
+      use.obstacle =
+          StrCat(ClaimText(key), " has ", holders.size(), " pods already, which is the most");
+      return;
+    }
+    use.obstacle = StrCat(ClaimText(key), " is reserved for ", holder.resource, "/", holder.name);
+  }
+}
+
+// The oldest pod that waits for a claim gets the devices for all.
+void LookAtWaiting(const json::Value& pod,
+                   const json::Value& claim,
+                   const std::string& key,
+                   const DeviceCatalog::View& view,
+                   ClaimUse& use) {
+  if (!api::PodOfClaim(claim).empty()) return;
+  for (const json::SharedValue& other : view.users(key)) {
+    const bool waits =
+        api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) && !api::IsBound(*other);
+    if (!waits) continue;
+    const bool first = Before(*other, pod);
+    if (InOneGang(*other, pod)) {
+      use.together = true;
+      use.follows = use.follows || first;
+    } else if (first && use.obstacle.empty()) {
+      use.obstacle = StrCat(ClaimText(key), " goes to pod ", api::Name(*other), " first");
+    }
+  }
+}
+
 }  // namespace
 
 std::string DeviceCatalog::Resource(const std::string& name) const {
@@ -306,56 +365,15 @@ void DeviceCatalog::AddWaiting(const json::Value& pod,
                                const View& view,
                                Needs& needs) {
   const json::Value* claim = view.claims(key);
-  const std::string text = ClaimText(key);
-  std::string why;
-  if (claim == nullptr) {
-    why = StrCat(text, " not found");
-  } else if (api::IsDeleting(*claim)) {
-    why = StrCat(text, " is being deleted");
-  }
-  const std::string owner = claim != nullptr ? api::PodOfClaim(*claim) : "";
-  if (why.empty() && !owner.empty() && owner != api::Uid(pod)) {
-    why = StrCat(text, " was made for another pod");
-  }
-  if (!why.empty()) {
-    if (needs.obstacle.empty()) needs.obstacle = why;
-    return;
-  }
-  const std::string_view ns = api::Namespace(pod);
-  const std::vector<api::ClaimConsumer> consumers = api::ConsumersOf(*claim);
-  for (const api::ClaimConsumer& user : consumers) {
-    if (user.uid == api::Uid(pod) || !api::IsAllocated(*claim)) continue;
-    const json::Value* other = LiveUser(user, ns, view);
-    if (other != nullptr && (api::IsBound(*other) || InOneGang(*other, pod))) {
-      if (consumers.size() >= kUsersMax && why.empty()) {
-        why = StrCat(text, " has ", consumers.size(), " pods already, which is the most");
-      }
-      needs.shared.push_back(key);
-      if (needs.obstacle.empty()) needs.obstacle = why;
-      return;
-    }
-    why = StrCat(text, " is reserved for ", user.resource, "/", user.name);
-  }
-  // The oldest pod of the users gets the devices for all.
-  bool together = false;
-  bool follows = false;
-  for (const json::SharedValue& other :
-       owner.empty() ? view.users(key) : std::vector<json::SharedValue>()) {
-    const bool waits =
-        api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) && !api::IsBound(*other);
-    const bool first = waits && Before(*other, pod);
-    if (waits && InOneGang(*other, pod)) {
-      together = true;
-      follows = follows || first;
-    } else if (first && why.empty())
-      why = StrCat(text, " goes to pod ", api::Name(*other), " first");
-  }
-  if (!why.empty()) {
-    if (needs.obstacle.empty()) needs.obstacle = why;
-    return;
-  }
-  if (together) needs.together.push_back(key);
-  if (follows) {
+  ClaimUse use;
+  use.obstacle = WhyUnusable(pod, claim, key);
+  if (use.obstacle.empty()) LookAtHolders(pod, *claim, key, view, use);
+  if (use.obstacle.empty() && !use.shared) LookAtWaiting(pod, *claim, key, view, use);
+  if (needs.obstacle.empty()) needs.obstacle = use.obstacle;
+  if (use.shared) needs.shared.push_back(key);
+  if (use.shared || !use.obstacle.empty()) return;
+  if (use.together) needs.together.push_back(key);
+  if (use.follows) {
     needs.follows.push_back(key);
     return;
   }
