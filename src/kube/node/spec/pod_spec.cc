@@ -263,6 +263,52 @@ bool IsWrittenByAgent(const json::Value& pod, std::string_view name) {
   });
 }
 
+Result<MountSpec> ReadMount(const json::Value& pod, const json::Value& mount, const EnvList& env) {
+  MountSpec out{std::string(json::GetString(mount, {"name"})),
+                std::string(json::GetString(mount, {"mountPath"})),
+                std::string(json::GetString(mount, {"subPath"})),
+                json::GetBool(mount, {"readOnly"})};
+  out.read_only = out.read_only || IsWrittenByAgent(pod, out.volume);
+  const std::string_view expression = json::GetString(mount, {"subPathExpr"});
+  if (!expression.empty()) out.sub_path = ExpandVariables(expression, env);
+  const std::string what = StrCat("volumeMounts[", out.volume, "].");
+  if (out.sub_path.starts_with('/') ||
+      StrCat("/", out.sub_path, "/").find("/../") != std::string::npos) {
+    return Status(Code::kInvalid,
+                  StrCat(what, "subPath: ", Quote(out.sub_path), " leaves the volume"));
+  }
+  SWELL_RETURN_IF_ERROR(CheckText(what + "mountPath", out.container_path));
+  SWELL_RETURN_IF_ERROR(CheckText(what + "subPath", out.sub_path));
+  return out;
+}
+
+void ReadUser(const json::Value& pod, const json::Value& container, ContainerSpec& spec) {
+  spec.run_as_user = SecurityId(pod, container, "runAsUser");
+  spec.run_as_group = SecurityId(pod, container, "runAsGroup");
+  spec.run_as_non_root =
+      json::GetBool(container, {"securityContext", "runAsNonRoot"},
+                    json::GetBool(pod, {"spec", "securityContext", "runAsNonRoot"}));
+  for (const json::Value& group :
+       json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
+    if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());
+  }
+  spec.strict_groups =
+      json::GetString(pod, {"spec", "securityContext", "supplementalGroupsPolicy"}) == "Strict";
+}
+
+void ReadAmountsOf(const json::Value& container, ContainerSpec& spec) {
+  const json::Value* resources = json::Find(container, {"resources"});
+  if (resources == nullptr) return;
+  const CpuAndMemory amounts = CpuAndMemoryOf(*resources);
+  spec.cpu_request_milli = amounts.cpu_request_milli;
+  spec.cpu_limit_milli = amounts.cpu_limit_milli;
+  spec.memory_limit_bytes = amounts.memory_limit_bytes;
+  const Amounts requests = ReadAmounts(json::Find(*resources, {"requests"}));
+  const auto memory = requests.find("memory");
+  spec.memory_request_bytes =
+      memory != requests.end() ? memory->second : amounts.memory_limit_bytes;
+}
+
 }  // namespace
 
 Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
@@ -280,48 +326,15 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.working_dir = json::GetString(container, {"workingDir"});
   SWELL_RETURN_IF_ERROR(CheckText("workingDir", spec.working_dir));
   for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
-    MountSpec out{std::string(json::GetString(mount, {"name"})),
-                  std::string(json::GetString(mount, {"mountPath"})),
-                  std::string(json::GetString(mount, {"subPath"})),
-                  json::GetBool(mount, {"readOnly"})};
-    out.read_only = out.read_only || IsWrittenByAgent(pod, out.volume);
-    std::string_view expression = json::GetString(mount, {"subPathExpr"});
-    if (!expression.empty()) out.sub_path = ExpandVariables(expression, spec.env);
-    if (out.sub_path.starts_with('/') ||
-        StrCat("/", out.sub_path, "/").find("/../") != std::string::npos) {
-      return Status(Code::kInvalid, StrCat("volumeMounts[", out.volume, "].subPath: ",
-                                           Quote(out.sub_path), " leaves the volume"));
-    }
-    const std::string what = StrCat("volumeMounts[", out.volume, "].");
-    SWELL_RETURN_IF_ERROR(CheckText(what + "mountPath", out.container_path));
-    SWELL_RETURN_IF_ERROR(CheckText(what + "subPath", out.sub_path));
+    SWELL_ASSIGN_OR_RETURN(MountSpec out, ReadMount(pod, mount, spec.env));
     spec.mounts.push_back(std::move(out));
   }
-  spec.run_as_user = SecurityId(pod, container, "runAsUser");
-  spec.run_as_group = SecurityId(pod, container, "runAsGroup");
-  spec.run_as_non_root =
-      json::GetBool(container, {"securityContext", "runAsNonRoot"},
-                    json::GetBool(pod, {"spec", "securityContext", "runAsNonRoot"}));
-  for (const json::Value& group :
-       json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
-    if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());
-  }
-  spec.strict_groups =
-      json::GetString(pod, {"spec", "securityContext", "supplementalGroupsPolicy"}) == "Strict";
+  ReadUser(pod, container, spec);
   spec.stop_signal = json::GetString(container, {"lifecycle", "stopSignal"});
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
   SWELL_ASSIGN_OR_RETURN(spec.security, ReadContainerSecurity(pod, container));
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
-  if (const json::Value* resources = json::Find(container, {"resources"})) {
-    const CpuAndMemory amounts = CpuAndMemoryOf(*resources);
-    spec.cpu_request_milli = amounts.cpu_request_milli;
-    spec.cpu_limit_milli = amounts.cpu_limit_milli;
-    spec.memory_limit_bytes = amounts.memory_limit_bytes;
-    const Amounts requests = ReadAmounts(json::Find(*resources, {"requests"}));
-    const auto memory = requests.find("memory");
-    spec.memory_request_bytes =
-        memory != requests.end() ? memory->second : amounts.memory_limit_bytes;
-  }
+  ReadAmountsOf(container, spec);
   spec.grace_seconds = GraceSeconds(pod);
   spec.open_stdin = json::GetBool(container, {"stdin"});
   spec.stdin_once = json::GetBool(container, {"stdinOnce"});
