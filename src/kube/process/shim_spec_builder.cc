@@ -80,48 +80,47 @@ std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
   return out;
 }
 
-Status AddMounts(const ShimDefaults& defaults,
-                 const ProcessPod& pod,
-                 const ContainerSpec& spec,
-                 const ImageEntry& image,
-                 ShimSpec& out) {
-  auto bind = [&out](std::string source, std::string target, bool read_only,
-                     ShimMount::Owners owners = ShimMount::Owners::kPod) {
-    out.mounts.push_back(
-        {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0, {}, owners});
-  };
-  SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
-                         defaults.store.MakeCheckpointDir(pod, spec.run_as_user.value_or(0) != 0));
-  if (defaults.support.isolation == Isolation::kNone) {
-    for (const node::MountSpec& mount : spec.mounts) {
-      // Every pod gets credentials: they are not a reason to reject it.
-      if (mount.container_path.starts_with("/var/run/secrets/")) continue;
-      return Status(Code::kInvalid, StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
-                                           mount.container_path, ": ", defaults.support.Limits()));
-    }
-    return Status::Ok();
-  }
+void Bind(ShimSpec& out,
+          std::string source,
+          std::string target,
+          bool read_only,
+          ShimMount::Owners owners = ShimMount::Owners::kPod) {
+  out.mounts.push_back(
+      {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0, {}, owners});
+}
+
+// Files and directories that every container has of the agent.
+void AddOwnMounts(const ShimDefaults& defaults,
+                  const ProcessPod& pod,
+                  const ContainerSpec& spec,
+                  const std::string& checkpoints,
+                  ShimSpec& out) {
   for (const char* file : {"hosts", "hostname", "resolv.conf"}) {
-    bind(StrCat(pod.dir, "/etc/", file), StrCat("/etc/", file), false);
+    Bind(out, StrCat(pod.dir, "/etc/", file), StrCat("/etc/", file), false);
   }
   const std::string shm =
       pod.spec.security.host_ipc ? "/dev/shm" : defaults.store.SharedMemoryDir(pod.spec.pod_uid);
-  if (FileExists(shm)) bind(shm, "/dev/shm", false);
-  bind(pod.dir + "/run/notice", StrCat(kOwnDir, "/notice"), true);
-  bind(pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
-  bind(checkpoints, StrCat(kOwnDir, "/checkpoints"), false);
-  bind(pod.ContainerDir(spec.ref) + "/termination-log", spec.termination_path, false);
-  if (HasVirtualGpus(spec)) {
-    const std::string gpu = pod.ContainerDir(spec.ref) + "/gpu";
-    bind(gpu, std::string(kGpuDir), true, ShimMount::Owners::kNobody);
-    bind(gpu + "/nvidia-smi", std::string(kSmiPath), true, ShimMount::Owners::kNobody);
-  }
+  if (FileExists(shm)) Bind(out, shm, "/dev/shm", false);
+  Bind(out, pod.dir + "/run/notice", StrCat(kOwnDir, "/notice"), true);
+  Bind(out, pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
+  Bind(out, checkpoints, StrCat(kOwnDir, "/checkpoints"), false);
+  Bind(out, pod.ContainerDir(spec.ref) + "/termination-log", spec.termination_path, false);
+  if (!HasVirtualGpus(spec)) return;
+  const std::string gpu = pod.ContainerDir(spec.ref) + "/gpu";
+  Bind(out, gpu, std::string(kGpuDir), true, ShimMount::Owners::kNobody);
+  Bind(out, gpu + "/nvidia-smi", std::string(kSmiPath), true, ShimMount::Owners::kNobody);
+}
+
+void AddImageFiles(const ImageEntry& image, ShimSpec& out) {
   for (const ImageFile& file : image.files) {
     // A file that a built-in entry names may not be installed; it is missed when it is used.
     if (!FileExists(file.host)) continue;
-    bind(file.host, file.path, file.read_only,
+    Bind(out, file.host, file.path, file.read_only,
          file.read_only ? ShimMount::Owners::kNobody : ShimMount::Owners::kPod);
   }
+}
+
+Status AddVolumes(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) {
   std::vector<node::MountSpec> mounts = spec.mounts;
   // Outer paths first, so that a volume inside another is not covered by it.
   std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) {
@@ -137,11 +136,35 @@ Status AddMounts(const ShimDefaults& defaults,
     std::string target = mount.container_path;
     if (!target.starts_with('/')) target.insert(0, "/");
     const PodVolume& source = volume->second;
-    bind(source.path, std::move(target), mount.read_only, source.owners);
+    Bind(out, source.path, std::move(target), mount.read_only, source.owners);
     out.mounts.back().sub_path = mount.sub_path;
     out.mounts.back().of_host = source.of_host;
   }
   return Status::Ok();
+}
+
+// Without a root of its own a container shows no volume at all.
+Status CheckNoVolumes(const ShimDefaults& defaults, const ContainerSpec& spec) {
+  for (const node::MountSpec& mount : spec.mounts) {
+    // Every pod gets credentials: they are not a reason to reject it.
+    if (mount.container_path.starts_with("/var/run/secrets/")) continue;
+    return Status(Code::kInvalid, StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
+                                         mount.container_path, ": ", defaults.support.Limits()));
+  }
+  return Status::Ok();
+}
+
+Status AddMounts(const ShimDefaults& defaults,
+                 const ProcessPod& pod,
+                 const ContainerSpec& spec,
+                 const ImageEntry& image,
+                 ShimSpec& out) {
+  SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
+                         defaults.store.MakeCheckpointDir(pod, spec.run_as_user.value_or(0) != 0));
+  if (defaults.support.isolation == Isolation::kNone) return CheckNoVolumes(defaults, spec);
+  AddOwnMounts(defaults, pod, spec, checkpoints, out);
+  AddImageFiles(image, out);
+  return AddVolumes(pod, spec, out);
 }
 
 // Without root only the own user is mapped: no process can run as another one.
@@ -337,6 +360,31 @@ int OomScoreOf(const ContainerSpec& spec) {
   return std::clamp(static_cast<int>(kFirst * (1 - std::min(part, 1.0))), kLast, kFirst - 1);
 }
 
+Status SetCommand(const ContainerSpec& spec, const ImageEntry& image, ShimSpec& out) {
+  out.argv = spec.command.empty() ? image.entrypoint : spec.command;
+  const std::vector<std::string>& args =
+      spec.args.empty() && spec.command.empty() ? image.args : spec.args;
+  out.argv.insert(out.argv.end(), args.begin(), args.end());
+  if (out.argv.empty()) {
+    return Status(Code::kInvalid, StrCat("image ", Quote(spec.image),
+                                         ": the container has no command, and neither has the ",
+                                         out.has_image ? "image" : "catalogue's entry"));
+  }
+  return Status::Ok();
+}
+
+// A debug container sees the processes of the one that it names.
+Status SetTarget(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) {
+  if (spec.target.empty() || out.isolation != Isolation::kFull) return Status::Ok();
+  const auto target = pod.containers.find(spec.target);
+  if (target == pod.containers.end() || !target->second->running) {
+    return Status(Code::kInvalid,
+                  StrCat("the target container ", Quote(spec.target), " does not run"));
+  }
+  out.beside = {target->second->state.init_pid, target->second->state.init_start};
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
@@ -357,26 +405,11 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   }
   if (!spec.stop_signal.empty()) out.stop_signal = images::SignalNumber(spec.stop_signal);
   const ImageEntry& image = root.entry;
-  out.argv = spec.command.empty() ? image.entrypoint : spec.command;
-  const std::vector<std::string>& args =
-      spec.args.empty() && spec.command.empty() ? image.args : spec.args;
-  out.argv.insert(out.argv.end(), args.begin(), args.end());
-  if (out.argv.empty()) {
-    return Status(Code::kInvalid, StrCat("image ", Quote(spec.image),
-                                         ": the container has no command, and neither has the ",
-                                         out.has_image ? "image" : "catalogue's entry"));
-  }
+  SWELL_RETURN_IF_ERROR(SetCommand(spec, image, out));
   out.env = MakeEnv(defaults, pod, spec, image, root.home);
   out.cwd = spec.working_dir.empty() ? image.working_dir : spec.working_dir;
   SWELL_RETURN_IF_ERROR(SetUser(pod, spec, out));
-  if (!spec.target.empty() && isolation == Isolation::kFull) {
-    const auto target = pod.containers.find(spec.target);
-    if (target == pod.containers.end() || !target->second->running) {
-      return Status(Code::kInvalid,
-                    StrCat("the target container ", Quote(spec.target), " does not run"));
-    }
-    out.beside = {target->second->state.init_pid, target->second->state.init_start};
-  }
+  SWELL_RETURN_IF_ERROR(SetTarget(pod, spec, out));
   out.hostname = pod.spec.hostname;
   // What the catalogue opens, it opens to the programs that it names itself.
   const bool as_catalogued = spec.command.empty();
