@@ -57,6 +57,60 @@ std::optional<int64_t> OptionalInt(const json::Value& root, std::string_view key
   return value->get_int64();
 }
 
+json::Value ToJson(const ShimHook& hook) {
+  return json::Object{{"path", hook.path},
+                      {"args", Strings(hook.args)},
+                      {"env", Strings(hook.env)},
+                      {"timeout", hook.timeout_s}};
+}
+
+ShimHook ReadHook(const json::Value& value) {
+  return {Text(value, "path"), ReadStrings(value, {"args"}), ReadStrings(value, {"env"}),
+          json::GetInt(value, {"timeout"}, 10)};
+}
+
+json::Value ToJson(const ShimMount& mount) {
+  return json::Object{{"kind", mount.kind == ShimMount::Kind::kBind ? "bind" : "tmpfs"},
+                      {"source", mount.source},
+                      {"target", mount.target},
+                      {"readOnly", mount.read_only},
+                      {"size", mount.size_bytes},
+                      {"subPath", mount.sub_path},
+                      {"owners", static_cast<int64_t>(mount.owners)},
+                      {"ofHost", mount.of_host}};
+}
+
+ShimMount ReadMount(const json::Value& value) {
+  ShimMount mount;
+  mount.kind = Text(value, "kind") == "tmpfs" ? ShimMount::Kind::kTmpfs : ShimMount::Kind::kBind;
+  mount.source = Text(value, "source");
+  mount.target = Text(value, "target");
+  mount.read_only = json::GetBool(value, {"readOnly"});
+  mount.size_bytes = json::GetInt(value, {"size"});
+  mount.sub_path = Text(value, "subPath");
+  const int64_t owners = json::GetInt(value, {"owners"});
+  if (owners == 1) mount.owners = ShimMount::Owners::kPod;
+  if (owners == 2) mount.owners = ShimMount::Owners::kUser;
+  mount.of_host = json::GetBool(value, {"ofHost"});
+  return mount;
+}
+
+json::Value ToJson(const CgroupDir& dir) {
+  return json::Object{
+      {"path", dir.path}, {"values", Pairs(dir.values)}, {"devices", Strings(dir.devices)}};
+}
+
+CgroupDir ReadCgroup(const json::Value& value) {
+  return {Text(value, "path"), ReadPairs(value, {"values"}), ReadStrings(value, {"devices"})};
+}
+
+template <class Part>
+json::Array List(const std::vector<Part>& parts) {
+  json::Array out;
+  for (const Part& part : parts) out.push_back(ToJson(part));
+  return out;
+}
+
 }  // namespace
 
 std::string_view IsolationName(Isolation isolation) {
@@ -86,10 +140,8 @@ json::Value ShimSpec::ToJson() const {
   out["hostTmp"] = host_tmp;
   out["readOnlyRoot"] = read_only_root;
   if (has_image) {
-    json::Array layers, volumes;
-    for (const std::string& layer : image_layers) layers.push_back(json::Value(layer));
-    for (const std::string& volume : image_volumes) volumes.push_back(json::Value(volume));
-    out["image"] = json::Object{{"layers", std::move(layers)}, {"volumes", std::move(volumes)}};
+    out["image"] =
+        json::Object{{"layers", Strings(image_layers)}, {"volumes", Strings(image_volumes)}};
   }
   out["stopSignal"] = stop_signal;
   out["confined"] = confined;
@@ -104,34 +156,10 @@ json::Value ShimSpec::ToJson() const {
   out["hostPID"] = host_pid;
   out["hostIPC"] = host_ipc;
   out["devices"] = Pairs(devices);
-  json::Array hook_list;
-  for (const ShimHook& hook : hooks) {
-    hook_list.push_back(json::Object{{"path", hook.path},
-                                     {"args", Strings(hook.args)},
-                                     {"env", Strings(hook.env)},
-                                     {"timeout", hook.timeout_s}});
-  }
-  out["hooks"] = std::move(hook_list);
+  out["hooks"] = List(hooks);
   out["sysctls"] = Pairs(sysctls);
-  json::Array mount_list;
-  for (const ShimMount& mount : mounts) {
-    mount_list.push_back(
-        json::Object{{"kind", mount.kind == ShimMount::Kind::kBind ? "bind" : "tmpfs"},
-                     {"source", mount.source},
-                     {"target", mount.target},
-                     {"readOnly", mount.read_only},
-                     {"size", mount.size_bytes},
-                     {"subPath", mount.sub_path},
-                     {"owners", static_cast<int64_t>(mount.owners)},
-                     {"ofHost", mount.of_host}});
-  }
-  out["mounts"] = std::move(mount_list);
-  json::Array cgroup_list;
-  for (const CgroupDir& dir : cgroups) {
-    cgroup_list.push_back(json::Object{
-        {"path", dir.path}, {"values", Pairs(dir.values)}, {"devices", Strings(dir.devices)}});
-  }
-  out["cgroups"] = std::move(cgroup_list);
+  out["mounts"] = List(mounts);
+  out["cgroups"] = List(cgroups);
   out["oomFile"] = oom_file;
   out["logPath"] = log_path;
   out["oomScore"] = oom_score;
@@ -183,28 +211,14 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   spec.host_pid = json::GetBool(value, {"hostPID"});
   spec.host_ipc = json::GetBool(value, {"hostIPC"});
   spec.devices = ReadPairs(value, {"devices"});
-  for (const json::Value& item : json::GetArray(value, {"hooks"})) {
-    spec.hooks.push_back({Text(item, "path"), ReadStrings(item, {"args"}),
-                          ReadStrings(item, {"env"}), json::GetInt(item, {"timeout"}, 10)});
-  }
+  for (const json::Value& one : json::GetArray(value, {"hooks"}))
+    spec.hooks.push_back(ReadHook(one));
   spec.sysctls = ReadPairs(value, {"sysctls"});
-  for (const json::Value& item : json::GetArray(value, {"mounts"})) {
-    ShimMount mount;
-    mount.kind = Text(item, "kind") == "tmpfs" ? ShimMount::Kind::kTmpfs : ShimMount::Kind::kBind;
-    mount.source = Text(item, "source");
-    mount.target = Text(item, "target");
-    mount.read_only = json::GetBool(item, {"readOnly"});
-    mount.size_bytes = json::GetInt(item, {"size"});
-    mount.sub_path = Text(item, "subPath");
-    const int64_t owners = json::GetInt(item, {"owners"});
-    if (owners == 1) mount.owners = ShimMount::Owners::kPod;
-    if (owners == 2) mount.owners = ShimMount::Owners::kUser;
-    mount.of_host = json::GetBool(item, {"ofHost"});
-    spec.mounts.push_back(std::move(mount));
+  for (const json::Value& one : json::GetArray(value, {"mounts"})) {
+    spec.mounts.push_back(ReadMount(one));
   }
-  for (const json::Value& item : json::GetArray(value, {"cgroups"})) {
-    spec.cgroups.push_back(
-        {Text(item, "path"), ReadPairs(item, {"values"}), ReadStrings(item, {"devices"})});
+  for (const json::Value& one : json::GetArray(value, {"cgroups"})) {
+    spec.cgroups.push_back(ReadCgroup(one));
   }
   spec.oom_file = Text(value, "oomFile");
   spec.log_path = Text(value, "logPath");
