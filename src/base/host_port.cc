@@ -17,6 +17,11 @@ std::string HostForClients(std::string_view address) {
   return any ? "127.0.0.1" : std::string(host);
 }
 
+std::string IpForClients(std::string_view address) {
+  const std::string host = HostForClients(address);
+  return host == "localhost" ? "127.0.0.1" : std::string(Unbracketed(host));
+}
+
 std::string Bracketed(std::string_view host) {
   const bool bare = host.find(':') != std::string_view::npos && !host.starts_with('[');
   return bare ? StrCat("[", host, "]") : std::string(host);

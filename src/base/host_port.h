@@ -13,6 +13,8 @@ std::string_view WithoutPort(std::string_view address);
 // The host by which this machine reaches what listens at the address: "0.0.0.0:80" and ":80" →
 // "127.0.0.1".
 std::string HostForClients(std::string_view address);
+// The same as an IP address: "localhost:80" → "127.0.0.1", "[::1]:80" → "::1".
+std::string IpForClients(std::string_view address);
 
 // "::1" → "[::1]", as a URL or HOST:PORT has it; other hosts stay as they are.
 std::string Bracketed(std::string_view host);

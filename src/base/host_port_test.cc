@@ -19,6 +19,14 @@ TEST(HostPort, WhatListensEverywhereIsReachedAtTheLoopback) {
   }
   EXPECT_EQ(HostForClients("10.0.0.1:80"), "10.0.0.1");
   EXPECT_EQ(HostForClients("[fd00::1]:80"), "[fd00::1]");
+  EXPECT_EQ(HostForClients("localhost:80"), "localhost");
+}
+
+TEST(HostPort, WhatListensHasAnIpAddress) {
+  EXPECT_EQ(IpForClients("localhost:80"), "127.0.0.1");
+  EXPECT_EQ(IpForClients("0.0.0.0:80"), "127.0.0.1");
+  EXPECT_EQ(IpForClients("10.0.0.1:80"), "10.0.0.1");
+  EXPECT_EQ(IpForClients("[fd00::1]:80"), "fd00::1");
 }
 
 TEST(HostPort, BracketsComeAndGo) {

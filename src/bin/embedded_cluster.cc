@@ -255,7 +255,7 @@ Status EmbeddedCluster::Impl::Listen() {
 // Pods with addresses of their own reach this machine at their gateway: at the port that all
 // clients use, and at the port of https://kubernetes.default.svc if it is free.
 void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConfig& tls) {
-  std::string host = HostForClients(options.listen);
+  std::string host = IpForClients(options.listen);
   if (!runtime->gateway().empty()) {
     host = runtime->gateway();
     for (int one : {static_cast<int>(port), kHttpsPort}) {
@@ -270,7 +270,7 @@ void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConf
     node.base_env = {{"KUBERNETES_SERVICE_HOST", host},
                      {"KUBERNETES_SERVICE_PORT", std::to_string(port)},
                      {"KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(port)},
-                     {"KUBERNETES_PORT", StrCat("tcp://", host, ":", port)}};
+                     {"KUBERNETES_PORT", StrCat("tcp://", Bracketed(host), ":", port)}};
   }
 }
 
@@ -361,8 +361,8 @@ void EmbeddedCluster::Impl::StartComponents() {
 
 // Names and addresses of services, ports of this machine, NetworkPolicies.
 void EmbeddedCluster::Impl::StartNetwork() {
-  std::string own = HostForClients(options.listen);
-  if (own == "localhost" || own.find(':') != std::string::npos) own = "127.0.0.1";
+  std::string own = IpForClients(options.listen);
+  if (own.find(':') != std::string::npos) own = "127.0.0.1";  // node ports are served on IPv4
   const node::MachineAddresses machine{
       .nodes = options.listen.starts_with("0.0.0.0") ? "0.0.0.0" : own,
       .external = options.external_address.empty() ? own : options.external_address};

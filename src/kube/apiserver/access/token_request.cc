@@ -1,6 +1,7 @@
 // Tokens for service accounts: POST serviceaccounts/x/token, and secrets that hold one.
 #include <algorithm>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
@@ -157,7 +158,7 @@ bool HandleIssuerDiscovery(Core& core, Call& call) {
       call, 200,
       json::Object{
           {"issuer", kTokenIssuer},
-          {"jwks_uri", StrCat("https://", core.options.advertise_address, ":",
+          {"jwks_uri", StrCat("https://", Bracketed(core.options.advertise_address), ":",
                               core.options.advertise_port, "/openid/v1/jwks")},
           {"response_types_supported", json::Array{"id_token"}},
           {"subject_types_supported", json::Array{"public"}},

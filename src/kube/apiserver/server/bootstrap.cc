@@ -72,7 +72,8 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   json::Value slice = Named("discovery.k8s.io/v1", "EndpointSlice", "kubernetes", "default");
   json::Set(slice, {"metadata", "labels"},
             json::Object{{"kubernetes.io/service-name", "kubernetes"}});
-  json::Set(slice, {"addressType"}, "IPv4");
+  const bool v6 = options.advertise_address.find(':') != std::string::npos;
+  json::Set(slice, {"addressType"}, v6 ? "IPv6" : "IPv4");
   json::Set(slice, {"endpoints"},
             json::Array{json::Object{{"addresses", json::Array{options.advertise_address}},
                                      {"conditions", json::Object{{"ready", true}}}}});
