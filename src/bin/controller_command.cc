@@ -9,10 +9,10 @@
 #include "cli/cluster.h"
 #include "cli/session.h"
 #include "kube/client/client.h"
-#include "kube/client/kubeconfig.h"
 #include "manager/replica.h"
 #include "ops/access/job_keys.h"
 #include "ops/cycles/cycle_recorder.h"
+#include "ops/election_flags.h"
 #include "ops/install/cluster_survey.h"
 #include "ops/install/webhook.h"
 #include "ops/monitoring.h"
@@ -46,28 +46,8 @@ struct ControllerFlags {
   std::vector<std::string> settings;
   sched::Settings scheduler;
   std::string autoscaling_default;
-  bool elect = true;
-  std::string lease_duration = "4s";
-  std::string renew_deadline = "3s";
-  std::string retry_period = "500ms";
-  client::LeaderOptions election;
+  ops::ElectionFlags election;
 };
-
-void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
-  declared.Group("Leader election");
-  declared.Switch("--leader-elect", &flags.elect,
-                  "elect one leader among the replicas (default true)");
-  declared.Text("--leader-elect-lease-duration", &flags.lease_duration, "DURATION",
-                "how long followers wait before they replace a silent leader (default 4s)");
-  declared.Text("--leader-elect-renew-deadline", &flags.renew_deadline, "DURATION",
-                "how long a leader continues without renewing its lease (default 3s)");
-  declared.Text("--leader-elect-retry-period", &flags.retry_period, "DURATION",
-                "time between attempts to get or renew the lease (default 500ms)");
-  declared.Text("--leader-elect-namespace", &flags.election.ns, "NAME",
-                "namespace of the lease (default: this pod's, else swell-system)");
-  declared.Text("--leader-elect-name", &flags.election.name, "NAME",
-                "name of the lease (default swell-controller)");
-}
 
 void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
   declared.Text("--ui-address", &flags.ui_address, "HOST:PORT",
@@ -98,17 +78,6 @@ Status CheckPages(const ControllerFlags& flags) {
         "--ui-programs-address, --ui-cert-file and --ui-history-file need --ui-address");
   }
   return ops::CheckProgramsAddress(flags.ui_programs, flags.ui_address);
-}
-
-Status ReadElection(ControllerFlags& flags) {
-  client::LeaderOptions& election = flags.election;
-  SWELL_ASSIGN_OR_RETURN(election.lease_duration,
-                         cli::ParseDuration(flags.lease_duration, "--leader-elect-lease-duration"));
-  SWELL_ASSIGN_OR_RETURN(election.renew_deadline,
-                         cli::ParseDuration(flags.renew_deadline, "--leader-elect-renew-deadline"));
-  SWELL_ASSIGN_OR_RETURN(election.retry_period,
-                         cli::ParseDuration(flags.retry_period, "--leader-elect-retry-period"));
-  return election.Check();
 }
 
 // Rules from a file. One wrong rule is an error: nobody would read an event about it.
@@ -162,8 +131,8 @@ Result<manager::ReplicaOptions> ReplicaFor(RemoteProcess& process, const Control
                                     }
                                   }};
   PrintLeader(process.access().server, replica);
-  if (flags.elect) {
-    replica.election = flags.election;
+  if (flags.election.elect) {
+    SWELL_ASSIGN_OR_RETURN(replica.election, ops::ReadElection(flags.election));
     replica.election->identity = StrCat(ops::HostName(), "_", process.random().Uuid());
   }
   return replica;
@@ -296,13 +265,12 @@ class ControllerAction final : public cli::Action {
     ops::AddAutoscalingDefaultFlag(flags, flags_.autoscaling_default);
     ops::AddRecordFlag(flags, flags_.record_mib);
     ops::AddLogLevel(flags, flags_.log_level);
-    AddElectionFlags(flags, flags_);
-    flags_.election.ns = client::InClusterNamespace().value_or(flags_.election.ns);
+    ops::AddElectionFlags(flags, flags_.election);
   }
 
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(ops::CheckWords(words));
-    if (const Status read = ReadElection(flags_); !read.ok()) return cli::Misuse(read.message());
+    SWELL_RETURN_IF_ERROR(ops::ReadElection(flags_.election).status());
     if (flags_.webhook.port < 0 || flags_.webhook.port > 65535) {
       return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": expected 0 to 65535"));
     }

@@ -3,7 +3,9 @@
 
 #include "cli/flags.h"
 #include "kube/api/meta/meta.h"
+#include "kube/client/kubeconfig.h"
 #include "ops/cycles/cycle_table.h"
+#include "ops/election_flags.h"
 #include "ops/flags.h"
 #include "ops/install/install_objects.h"
 #include "ops/nodes/plan_nodes.h"
@@ -67,6 +69,27 @@ TEST(OpsFlagsTest, ControllersAreListedByName) {
   const Status unknown = ReadControllers({"*,-deploymnt"}, controllers);
   EXPECT_TRUE(cli::IsMisuse(unknown));
   EXPECT_EQ(unknown.message(), "--controllers: \"deploymnt\" is not a known controller");
+}
+
+TEST(OpsFlagsTest, AnElectionHasOneLeaderAtATime) {
+  cli::Flags declared;
+  ElectionFlags flags;
+  AddElectionFlags(declared, flags);
+  const client::LeaderOptions usual;
+  const auto read = ReadElection(flags);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->ns, client::InClusterNamespace().value_or(usual.ns));
+  EXPECT_EQ(read->name, usual.name);
+  EXPECT_EQ(read->lease_duration, usual.lease_duration);
+  EXPECT_EQ(read->renew_deadline, usual.renew_deadline);
+  EXPECT_EQ(read->retry_period, usual.retry_period);
+  flags.renew_deadline = "4s";
+  EXPECT_EQ(ReadElection(flags).status().message(),
+            "the lease duration must be greater than the renew deadline");
+  EXPECT_TRUE(cli::IsMisuse(ReadElection(flags).status()));
+  flags.renew_deadline = "soon";
+  EXPECT_NE(ReadElection(flags).status().message().find("--leader-elect-renew-deadline"),
+            std::string::npos);
 }
 
 TEST(OpsFlagsTest, AnAddressHasAPort) {

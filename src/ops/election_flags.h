@@ -1,0 +1,25 @@
+// Flags of the leader election among the replicas of `swell controller`.
+// - Threads: main thread.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/flags.h"
+#include "kube/client/leader_elector.h"
+
+namespace swell::ops {
+
+struct ElectionFlags {
+  bool elect = true;  // false: this process leads at once, whatever others do
+  std::string ns;     // of the lease, and of what else is the controller's own
+  std::string name;
+  std::string lease_duration = "4s";
+  std::string renew_deadline = "3s";
+  std::string retry_period = "500ms";
+};
+void AddElectionFlags(cli::Flags& declared, ElectionFlags& to);
+// Without an identity. Misuse unless one leader at a time follows from the flags.
+Result<client::LeaderOptions> ReadElection(const ElectionFlags& flags);
+
+}  // namespace swell::ops
