@@ -27,7 +27,6 @@
 #include "kube/store/backend.h"
 #include "manager/manager.h"
 #include "ops/access/audit_events.h"
-#include "ops/access/audit_log.h"
 #include "ops/access/audit_search.h"
 #include "ops/access/client_certificates.h"
 #include "ops/access/job_keys.h"
@@ -130,17 +129,17 @@ Status EmbeddedCluster::Impl::OpenStore() {
 
 Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   using Level = apiserver::AuditLevel;
-  if (options.audit == "none") return Status::Ok();
+  if (!options.audit.on()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(
-      audit, ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
+      audit, ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit.limits(), &metrics,
                                  [this](const std::string& problem, uint64_t missing) {
                                    core.Post([this, problem, missing] {
                                      if (!ending) audit_events->Tell(problem, missing);
                                    });
                                  }));
   server_options.audit_problem = [this] { return audit->Problem(); };
-  server_options.audit_required = options.audit_required;
-  server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
+  server_options.audit_required = options.audit.required;
+  server_options.audit_level = options.audit.level == "all" ? Level::kAll : Level::kWrites;
   server_options.audit = [this](std::string line) { audit->Append(std::move(line)); };
   audit_search = std::make_unique<ops::AuditSearch>(core, options.data_dir.AuditFile());
   server_options.search_audit = [this](apiserver::AuditQuery query, ops::AuditSearch::Done done) {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/line_file.h"
 #include "base/result.h"
+#include "ops/access/audit_log.h"
 #include "ops/cycles/cycle_recorder.h"
 #include "ops/data_dir.h"
 #include "ops/nodes/health_source.h"
@@ -33,9 +33,7 @@ struct ClusterOptions {
   std::string runtime = "process";  // the value of --runtime
   std::string token_auth_file;
   Duration token_life_max = std::chrono::hours(24 * 365);  // also of users' certificates
-  std::string audit = "writes";                            // "none", "writes", "all"
-  LineFile::Limits audit_limits;
-  bool audit_required = false;                   // what cannot be recorded is refused
+  ops::AuditPlan audit;
   std::vector<std::string> controllers = {"*"};  // see manager::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;

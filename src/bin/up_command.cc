@@ -33,8 +33,6 @@ struct UpFlags {
   std::map<std::string, std::string> shape;  // what the cluster is remembered by
   bool reshape = false;
   bool new_keys = false;
-  int64_t audit_mib = 100;
-  int64_t audit_backups = 10;
   bool detach = false;
 };
 
@@ -76,16 +74,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Text("--token-max-life", &to.token_life, "DURATION",
              "maximum life of service accounts' tokens and of users' tokens and certificates "
              "(default 365d)");
-  flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
-               "what DIR/audit.log records. none: nothing. writes: writes, reads of Secrets and "
-               "refused requests. all: every request (default writes)");
-  flags.Int("--audit-log-maxsize", &to.audit_mib, "MIB",
-            "size at which the audit log is rotated to audit.log.1 (default 100)");
-  flags.Int("--audit-log-maxbackup", &to.audit_backups, "N",
-            "number of rotated audit logs to keep (default 10)");
-  flags.Switch("--audit-required", &cluster.audit_required,
-               "while the audit log cannot be written, refuse the requests that it would record "
-               "(default: serve them, and report what is missing)");
+  ops::AddAuditFlags(flags, cluster.audit);
   flags.Group("Scheduler");
   ops::AddSettingsFlag(flags, to.settings);
   ops::AddRecordFlag(flags, cluster.record_mib);
@@ -220,18 +209,7 @@ class UpAction final : public cli::Action {
     if (cluster.token_life_max < kTokenLifeLeast) {
       return cli::Misuse(StrCat("--token-max-life ", flags_.token_life, ": expected at least 10m"));
     }
-    if (flags_.audit_mib < 1) {
-      return cli::Misuse(StrCat("--audit-log-maxsize ", flags_.audit_mib, ": expected at least 1"));
-    }
-    if (flags_.audit_backups < 0 || flags_.audit_backups > 1000) {
-      return cli::Misuse(
-          StrCat("--audit-log-maxbackup ", flags_.audit_backups, ": expected 0 to 1000"));
-    }
-    if (cluster.audit_required && cluster.audit == "none") {
-      return cli::Misuse("--audit-required: there is no audit log with --audit none");
-    }
-    cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
-                            static_cast<int>(flags_.audit_backups)};
+    SWELL_RETURN_IF_ERROR(ops::CheckAuditPlan(cluster.audit));
     if (kind->processes()) cluster.sdk_path = ops::FindSdk();
     return ops::PlanNodes(cluster.plan).status();
   }

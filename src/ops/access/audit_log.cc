@@ -1,14 +1,47 @@
 #include "ops/access/audit_log.h"
 
 #include "base/log.h"
+#include "base/strings.h"
 
 namespace swell::ops {
 namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{16} << 20;
 constexpr Duration kGather = std::chrono::milliseconds(5);  // a turn of the disk's is dear
+constexpr int64_t kBackupsMax = 1000;
 
 }  // namespace
+
+LineFile::Limits AuditPlan::limits() const {
+  return {static_cast<uint64_t>(file_mib) << 20, static_cast<int>(backups)};
+}
+
+void AddAuditFlags(cli::Flags& flags, AuditPlan& plan) {
+  flags.Choice("--audit", &plan.level, "LEVEL", {"none", "writes", "all"},
+               "what DIR/audit.log records. none: nothing. writes: writes, reads of Secrets and "
+               "refused requests. all: every request (default writes)");
+  flags.Int("--audit-log-maxsize", &plan.file_mib, "MIB",
+            "size at which the audit log is rotated to audit.log.1 (default 100)");
+  flags.Int("--audit-log-maxbackup", &plan.backups, "N",
+            "number of rotated audit logs to keep (default 10)");
+  flags.Switch("--audit-required", &plan.required,
+               "while the audit log cannot be written, refuse the requests that it would record "
+               "(default: serve them, and report what is missing)");
+}
+
+Status CheckAuditPlan(const AuditPlan& plan) {
+  if (plan.file_mib < 1) {
+    return cli::Misuse(StrCat("--audit-log-maxsize ", plan.file_mib, ": expected at least 1"));
+  }
+  if (plan.backups < 0 || plan.backups > kBackupsMax) {
+    return cli::Misuse(
+        StrCat("--audit-log-maxbackup ", plan.backups, ": expected 0 to ", kBackupsMax));
+  }
+  if (plan.required && !plan.on()) {
+    return cli::Misuse("--audit-required: there is no audit log with --audit none");
+  }
+  return Status::Ok();
+}
 
 Result<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
                                                  LineFile::Limits limits,

@@ -15,8 +15,23 @@
 #include "base/line_file.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/result.h"
+#include "cli/flags.h"
 
 namespace swell::ops {
+
+// What the audit log records, as the flags of `swell up` say it.
+struct AuditPlan {
+  std::string level = "writes";  // "none", "writes", "all"
+  int64_t file_mib = 100;
+  int64_t backups = 10;
+  bool required = false;  // requests that cannot be recorded are refused
+  bool on() const { return level != "none"; }
+  LineFile::Limits limits() const;
+};
+void AddAuditFlags(cli::Flags& flags, AuditPlan& plan);
+// Misuse names the flag.
+Status CheckAuditPlan(const AuditPlan& plan);
 
 class AuditLog {
  public:

@@ -28,6 +28,19 @@ class AuditLogTest : public testing::Test {
   std::vector<std::string> told_;
 };
 
+TEST(AuditPlanTest, AMistakeNamesItsFlag) {
+  EXPECT_TRUE(CheckAuditPlan({}).ok());
+  EXPECT_EQ(AuditPlan{}.limits().bytes_max, LineFile::Limits{}.bytes_max);
+  EXPECT_EQ(AuditPlan{}.limits().backups, LineFile::Limits{}.backups);
+  EXPECT_EQ(CheckAuditPlan({.file_mib = 0}).message(),
+            "--audit-log-maxsize 0: expected at least 1");
+  EXPECT_EQ(CheckAuditPlan({.backups = 1001}).message(),
+            "--audit-log-maxbackup 1001: expected 0 to 1000");
+  const Status nothing = CheckAuditPlan({.level = "none", .required = true});
+  EXPECT_TRUE(cli::IsMisuse(nothing));
+  EXPECT_EQ(nothing.message(), "--audit-required: there is no audit log with --audit none");
+}
+
 TEST_F(AuditLogTest, AFullDiskIsAProblemUntilLinesAreWrittenAgain) {
   ASSERT_EQ(::symlink("/dev/full", path_.c_str()), 0);
   auto log = AuditLog::Open(path_, {}, nullptr, [this](const std::string& problem, uint64_t lost) {
