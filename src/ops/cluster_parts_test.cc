@@ -12,7 +12,9 @@
 #include "base/strings.h"
 #include "base/temp_dir.h"
 #include "base/unique_fd.h"
+#include "kube/apiserver/test_server.h"
 #include "kube/net/reactor/reactor.h"
+#include "kube/node/runtime/simulated_runtime.h"
 #include "kube/store/backend.h"
 #include "ops/backup/online_backup.h"
 #include "ops/cluster/cluster_metrics.h"
@@ -150,6 +152,29 @@ TEST(ClusterMetricsTest, NamesEveryCounterOnce) {
         "swell_store_size_bytes{file=\"swell.db\"} 5\n", "swell_agent_pods 0\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
+}
+
+TEST(ClusterMetricsTest, AnAgentCountsItsNodes) {
+  apiserver::TestServer server;
+  ASSERT_TRUE(server.Boot().boot.ok());
+  SimExecutor& core = server.executor;
+  node::SimulatedRuntime runtime(core, core);
+  std::vector<node::NodeConfig> nodes(2);
+  for (node::NodeConfig& node : nodes) node.capacity = {{"cpu", "4"}, {"memory", "8Gi"}};
+  nodes[0].name = "gpu-1";
+  nodes[1].name = "gpu-2";
+  const std::shared_ptr<api::RestHandler> api(server.server.get(), [](api::RestHandler*) {});
+  node::NodeFleet fleet(node::AgentPlugs{core, core, api, runtime, nullptr, 7}, nodes);
+  Metrics metrics;
+  auto registered = metrics.Register([&](MetricPage& page) { AddAgentMetrics(page, fleet); });
+  const std::string before = metrics.Print();
+  EXPECT_NE(before.find("swell_agent_nodes 2\n"), std::string::npos) << before;
+  EXPECT_NE(before.find("swell_agent_nodes_registered 0\n"), std::string::npos) << before;
+  fleet.Start();
+  core.Advance(std::chrono::seconds(1));
+  const std::string after = metrics.Print();
+  EXPECT_NE(after.find("swell_agent_nodes_registered 2\n"), std::string::npos) << after;
+  EXPECT_NE(after.find("swell_agent_pods 0\n"), std::string::npos) << after;
 }
 
 }  // namespace
