@@ -1,7 +1,7 @@
 #include "ops/access/token_key.h"
 
+#include "base/base64_url.h"
 #include "base/file.h"
-#include "base/strings.h"
 #include "kube/net/tls/signing_key.h"
 #include "kube/net/tls/tls.h"
 
@@ -9,16 +9,6 @@ namespace swell::ops {
 namespace {
 
 constexpr size_t kKeyIdDigits = 32;
-
-// Base64 of RFC 4648 section 5, without padding.
-std::string Base64Url(std::string_view bytes) {
-  std::string text = Base64Encode(bytes);
-  for (char& c : text) {
-    if (c == '+') c = '-';
-    if (c == '/') c = '_';
-  }
-  return text.substr(0, text.find('='));
-}
 
 class EcTokenKey final : public apiserver::TokenKey {
  public:
@@ -28,8 +18,8 @@ class EcTokenKey final : public apiserver::TokenKey {
                         {"kid", net::Sha256Hex(key_.x() + key_.y()).substr(0, kKeyIdDigits)},
                         {"crv", "P-256"},
                         {"alg", "ES256"},
-                        {"x", Base64Url(key_.x())},
-                        {"y", Base64Url(key_.y())}};
+                        {"x", Base64UrlEncode(key_.x())},
+                        {"y", Base64UrlEncode(key_.y())}};
   }
   std::string Sign(std::string_view bytes) const override { return key_.Sign(bytes); }
   bool Verify(std::string_view bytes, std::string_view signature) const override {

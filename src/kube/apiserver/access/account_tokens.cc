@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/base64_url.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -21,16 +22,6 @@ constexpr Duration kDeletedGrace = std::chrono::seconds(60);
 
 Status Invalid(std::string_view why) { return Status(Code::kUnauthorized, std::string(why)); }
 
-std::optional<std::string> FromBase64Url(std::string_view text) {
-  std::string padded(text);
-  for (char& c : padded) {
-    if (c == '-') c = '+';
-    if (c == '_') c = '/';
-  }
-  while (padded.size() % 4 != 0) padded += '=';
-  return Base64Decode(padded);
-}
-
 std::string Signed(const Core& core, const json::Value& claims) {
   return SignToken(*core.options.token_key, claims);
 }
@@ -43,9 +34,9 @@ json::SharedValue VerifiedClaims(Core& core, std::string_view token) {
   if (known != known_tokens.end()) return known->second;
   const auto parts = Split(token, '.');
   if (parts.size() != 3) return nullptr;
-  const auto header = FromBase64Url(parts[0]);
-  const auto payload = FromBase64Url(parts[1]);
-  const auto signature = FromBase64Url(parts[2]);
+  const auto header = Base64UrlDecode(parts[0]);
+  const auto payload = Base64UrlDecode(parts[1]);
+  const auto signature = Base64UrlDecode(parts[2]);
   if (!header || !payload || !signature) return nullptr;
   const auto parsed_header = json::Parse(*header);
   // Only the key's own algorithm counts, whatever the token would like to be checked with.
@@ -201,16 +192,6 @@ Result<TokenUser> UserOfLegacy(Core& core, const json::Value& claims, std::strin
 
 }  // namespace
 
-std::string Base64Url(std::string_view bytes) {
-  std::string text = Base64Encode(bytes);
-  for (char& c : text) {
-    if (c == '+') c = '-';
-    if (c == '/') c = '_';
-  }
-  while (!text.empty() && text.back() == '=') text.pop_back();
-  return text;
-}
-
 Result<TokenUser> UserOfAccountToken(Core& core, std::string_view token) {
   const json::SharedValue claims = VerifiedClaims(core, token);
   if (!claims) return Status(Code::kNotFound, "not a token of this server");
@@ -227,8 +208,8 @@ std::string SignToken(const TokenKey& key, const json::Value& claims) {
   const json::Object header{{"alg", json::GetString(key.jwk(), {"alg"})},
                             {"kid", json::GetString(key.jwk(), {"kid"})}};
   const std::string body =
-      StrCat(Base64Url(json::Print(header)), ".", Base64Url(json::Print(claims)));
-  return StrCat(body, ".", Base64Url(key.Sign(body)));
+      StrCat(Base64UrlEncode(json::Print(header)), ".", Base64UrlEncode(json::Print(claims)));
+  return StrCat(body, ".", Base64UrlEncode(key.Sign(body)));
 }
 
 std::string MakeBoundToken(Core& core, const TokenClaims& token) {

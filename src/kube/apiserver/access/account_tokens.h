@@ -49,6 +49,4 @@ std::string SignToken(const TokenKey& key, const json::Value& claims);
 // The public key, with which others can verify tokens.
 json::Value TokenKeySet(const Core& core);
 
-std::string Base64Url(std::string_view bytes);
-
 }  // namespace swell::apiserver
