@@ -68,8 +68,12 @@ Status WithRoleHint(Session& session, const Status& status) {
     if (of_project.empty() || of_project == ns || ++asked > kProjectsAsked) continue;
     if (HasRole(**api, of_project).value_or(false)) own.push_back(of_project);
   }
+  // The command itself reads this namespace, such as kube-system: none but its own words help.
+  const bool chosen = ns == session.Namespace();
+  if (!chosen && owner.empty()) return status;
   if (!own.empty()) {
-    text += StrCat("\n  You have one in ", Join(own, ", "), ": add -n ", own.front());
+    text += StrCat("\n  You have one in ", Join(own, ", "),
+                   chosen ? StrCat(": add -n ", own.front()) : "");
   }
   if (!owner.empty() && !user.empty()) {
     text += StrCat("\n  An administrator of the cluster gives you one: swell project edit ", owner,

@@ -1,27 +1,33 @@
 // What a user without a role in a namespace is told.
+#include "cli/no_role.h"
+
+#include "cli/access/users.h"
 #include "cli/cli_test_util.h"
+#include "cli/session.h"
 
 namespace swell::cli {
 namespace {
 
-// Refuses everything in team-a, as a server that checks roles does for jane.
-class RefusesTeamA final : public api::RestHandler {
+// Refuses everything in three namespaces, as a server that checks roles does for jane.
+class RefusesThreeNamespaces final : public api::RestHandler {
  public:
-  explicit RefusesTeamA(api::RestHandler& server) : server_(server) {}
+  explicit RefusesThreeNamespaces(api::RestHandler& server) : server_(server) {}
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     api::RestResponse response;
     if (request.path.ends_with("/selfsubjectaccessreviews")) {
-      const bool allowed = request.body.find("team-a") == std::string::npos;
+      const bool allowed = Refused(request.body, '"').empty();
       response.status = 201;
       response.body.push_back(
           api::MakeChunk(StrCat(R"({"status":{"allowed":)", allowed ? "true" : "false", "}}")));
-    } else if (request.path.find("/namespaces/team-a/") != std::string::npos) {
+    } else if (const std::string_view ns = Refused(request.path, '/'); !ns.empty()) {
+      const std::string resource = request.path.substr(request.path.rfind('/') + 1);
       response.status = 403;
       response.body.push_back(api::MakeChunk(
-          R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)"
-          R"("code":403,"message":"pods is forbidden: User \"jane\" cannot list resource )"
-          R"(\"pods\" in API group \"\" in the namespace \"team-a\""})"));
+          StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)",
+                 R"("code":403,"message":")", resource,
+                 R"( is forbidden: User \"jane\" cannot list resource \")", resource,
+                 R"(\" in API group \"\" in the namespace \")", ns, R"(\""})")));
     } else {
       return server_.Handle(std::move(request), std::move(sink));
     }
@@ -30,6 +36,15 @@ class RefusesTeamA final : public api::RestHandler {
   }
 
  private:
+  // The namespace of these that stands in the text, between two of `mark`.
+  static std::string_view Refused(std::string_view text, char mark) {
+    for (std::string_view ns : {"team-a", "kube-system", "swell-system"}) {
+      const std::string marked = StrCat(std::string(1, mark), ns, std::string(1, mark));
+      if (text.find(marked) != std::string_view::npos) return ns;
+    }
+    return "";
+  }
+
   api::RestHandler& server_;
 };
 
@@ -41,7 +56,7 @@ class NoRoleTest : public CliTest {
     }
     env_.connect = [this](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<RefusesTeamA>(*server_.server);
+      connection.server = std::make_shared<RefusesThreeNamespaces>(*server_.server);
       connection.url = "https://test:6443";
       connection.user = {.name = "jane", .groups = {"system:masters"}};
       connection.ns = "team-b";
@@ -59,6 +74,35 @@ TEST_F(NoRoleTest, TheNamespaceAndTheWayToARoleAreNamed) {
       "jane=researcher\n"
       "  The server said: pods is forbidden: "))
       << err_;
+}
+
+TEST_F(NoRoleTest, AnotherNamespaceIsNoHelpWhereTheCommandReadsOneOfItsOwn) {
+  EXPECT_EQ(Run({"swell", "report"}), 1);
+  EXPECT_EQ(err_,
+            "swell: the use of all projects is for administrators to read; of your own jobs: swell "
+            "describe JOB, sacct (configmaps is forbidden: User \"jane\" cannot list resource "
+            "\"configmaps\" in API group \"\" in the namespace \"swell-system\")\n");
+}
+
+TEST_F(NoRoleTest, UsersAreSaidToBeForAdministrators) {
+  const Command root;
+  Session session(env_, {}, root);
+  const auto api = session.Server();
+  ASSERT_TRUE(api.ok()) << api.status().message();
+  const std::string refused =
+      "users are for administrators to see and to change: secrets is forbidden: User \"jane\" "
+      "cannot list resource \"secrets\" in API group \"\" in the namespace \"kube-system\"";
+  EXPECT_EQ(ListUsers(**api).status().message(), refused);
+  api::RegisteredUser eve;
+  eve.name = "eve";
+  eve.role = "admin";
+  EXPECT_EQ(CreateUser(**api, eve).status().message(), refused);
+  EXPECT_EQ(WithRoleHint(session, ListUsers(**api).status()).message(), refused);
+}
+
+TEST_F(NoRoleTest, AProjectOfAnotherNamespaceIsNamedWithoutAFlagThatWouldNotChangeIt) {
+  EXPECT_EQ(Run({"runai", "list", "-p", "team-a"}), 1);
+  EXPECT_NE(err_.find("\n  You have one in team-b\n  An administrator"), std::string::npos) << err_;
 }
 
 TEST_F(NoRoleTest, AProjectWithoutARoleIsNoDefault) {

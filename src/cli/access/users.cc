@@ -67,6 +67,13 @@ Result<std::vector<std::string>> NamespacesOf(Api& api, std::vector<std::string>
   return namespaces;
 }
 
+// Users are Secrets: a refusal of the server names those, and not users.
+Status UsersStatus(const Status& status) {
+  return status.code() == Code::kForbidden
+             ? status.WithContext("users are for administrators to see and to change")
+             : status;
+}
+
 Status BindRole(Api& api,
                 const api::RegisteredUser& user,
                 const std::vector<std::string>& namespaces) {
@@ -123,11 +130,11 @@ Status CheckOwnUsers(Api& api) {
 }
 
 Result<std::vector<api::RegisteredUser>> ListUsers(Api& api) {
-  SWELL_ASSIGN_OR_RETURN(const auto secrets,
-                         api.List(client::resources::kSecrets, api::kUserNamespace,
-                                  {.label_selector = std::string(api::kUserLabel)}));
+  const auto secrets = api.List(client::resources::kSecrets, api::kUserNamespace,
+                                {.label_selector = std::string(api::kUserLabel)});
+  if (!secrets.ok()) return UsersStatus(secrets.status());
   std::vector<api::RegisteredUser> users;
-  for (const json::SharedValue& secret : secrets) {
+  for (const json::SharedValue& secret : *secrets) {
     if (api::IsUserSecret(*secret)) users.emplace_back(*secret);
   }
   std::sort(users.begin(), users.end(),
@@ -152,7 +159,9 @@ Result<api::RegisteredUser> FindUser(Api& api, const std::string& name) {
 
 Result<api::RegisteredUser> CreateUser(Api& api, const api::RegisteredUser& user) {
   SWELL_RETURN_IF_ERROR(api::CheckNewUser(user));
-  if (FindUser(api, user.name).ok()) {
+  const auto there = FindUser(api, user.name);
+  if (there.status().code() == Code::kForbidden) return there.status();
+  if (there.ok()) {
     const std::string message = StrCat(Quote(user.name), " already exists");
     return Status(Code::kAlreadyExists, StrCat("user ", message),
                   {.causes = {{"FieldValueDuplicate", "name", message}}});
