@@ -156,6 +156,21 @@ int UnknownCommand(CliEnv& env, const Route& route) {
   return 2;
 }
 
+// What to do about an error in which the server's own words do not say it.
+std::string_view NextStep(const Status& status) {
+  if (edge::IsUnreachable(status)) {
+    return "Is the cluster running? Start one on this machine with: swell up --detach";
+  }
+  if (status.code() == Code::kNotFound && status.details().kind == "namespaces") {
+    return "swell get namespaces shows what exists; a new project brings one: swell project create";
+  }
+  if (status.code() == Code::kUnauthorized) {
+    return "The server does not accept the credentials of the kubeconfig. On a cluster of swell "
+           "up, an administrator makes new ones: swell user kubeconfig NAME";
+  }
+  return "";
+}
+
 int Report(CliEnv& env, const std::string& path, const Status& status) {
   std::string program = path.substr(0, path.find(' '));
   if (IsMisuse(status)) {
@@ -163,9 +178,7 @@ int Report(CliEnv& env, const std::string& path, const Status& status) {
     return 2;
   }
   std::string text = ErrorText(status);
-  if (edge::IsUnreachable(status)) {
-    text += StrCat("\nIs the cluster running? Start one on this machine with: swell up --detach");
-  }
+  if (const std::string_view next = NextStep(status); !next.empty()) text += StrCat("\n", next);
   env.err(StrCat(program, ": ", text, "\n"));
   return 1;
 }

@@ -280,7 +280,9 @@ TEST_F(CliTest, GetShowsTablesAndSaysWhatIsMissing) {
   EXPECT_EQ(err_, "No resources found in default namespace.\n");
   EXPECT_EQ(Run({"swell", "get", "ns", "nope", "default"}), 1);
   EXPECT_NE(out_.find("default"), std::string::npos) << "what is there is shown";
-  EXPECT_EQ(err_, "swell: namespaces \"nope\" not found\n");
+  EXPECT_EQ(err_,
+            "swell: namespaces \"nope\" not found\nswell get namespaces shows what exists; a new "
+            "project brings one: swell project create\n");
   EXPECT_EQ(Run({"swell", "get", "podz"}), 1);
   EXPECT_EQ(err_,
             "swell: no job \"podz\" in namespace \"default\", and the server has no resource type "

@@ -114,5 +114,34 @@ TEST_F(NoRoleTest, AProjectWithoutARoleIsNoDefault) {
   EXPECT_NE(err_.find("there is no kubeconfig to store it in"), std::string::npos) << err_;
 }
 
+// Knows nobody.
+class RefusesEverybody final : public api::RestHandler {
+ public:
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    api::RestResponse response;
+    response.status = 401;
+    response.body.push_back(api::MakeChunk(
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized",)"
+        R"("code":401,"message":"Unauthorized"})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+};
+
+TEST_F(NoRoleTest, CredentialsThatNobodyKnowsAreAnsweredWithTheWayToNewOnes) {
+  env_.connect = [](const ClusterFlags&) {
+    Connection connection;
+    connection.server = std::make_shared<RefusesEverybody>();
+    connection.url = "https://test:6443";
+    return Result<Connection>(std::move(connection));
+  };
+  EXPECT_EQ(Run({"swell", "list"}), 1);
+  EXPECT_EQ(
+      err_,
+      "swell: Unauthorized\nThe server does not accept the credentials of the kubeconfig. On a "
+      "cluster of swell up, an administrator makes new ones: swell user kubeconfig NAME\n");
+}
+
 }  // namespace
 }  // namespace swell::cli
