@@ -218,9 +218,16 @@ TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
   EXPECT_NE(err_.find("\"; a queue with a quota is a Project here"), std::string::npos) << err_;
   stdin_ = "{apiVersion: v7, kind: Job, metadata: {name: j}}";
   EXPECT_EQ(Run({"swell", "delete", "-f", "-"}), 1);
-  EXPECT_EQ(err_,
-            "swell: standard input: the server does not know kind \"Job\" in apiVersion "
-            "\"v7\"\n");
+  EXPECT_TRUE(
+      err_.starts_with("swell: standard input: the server does not know kind \"Job\" in apiVersion "
+                       "\"v7\"; it has Job in batch/v1"))
+      << err_;
+  stdin_ = "{apiVersion: kubeflow.org/v1, kind: PytorchJob, metadata: {name: j}}";
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_TRUE(err_.ends_with("; it has PyTorchJob in kubeflow.org/v1\n")) << err_;
+  stdin_ = "{apiVersion: v7, kind: Jib, metadata: {name: j}}";
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_TRUE(err_.ends_with(" in apiVersion \"v7\"\n")) << err_;
 }
 
 TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {

@@ -68,6 +68,24 @@ std::string_view InsteadOf(std::string_view api_version, std::string_view kind) 
   return "";
 }
 
+// "it has PyTorchJob in kubeflow.org/v1": kinds of that name, in small or capital letters, of the
+// same group if there are any; empty if there are none.
+std::string Namesakes(const std::vector<Kind>& kinds,
+                      std::string_view api_version,
+                      std::string_view name) {
+  const size_t slash = api_version.find('/');  // the core group has none
+  const std::string_view group =
+      slash == std::string_view::npos ? "" : api_version.substr(0, slash);
+  std::string same, others;
+  for (const Kind& kind : kinds) {
+    if (ToLower(kind.kind) != ToLower(name)) continue;
+    std::string& found = kind.resource.group == group ? same : others;
+    found +=
+        StrCat(found.empty() ? "it has " : " and ", kind.kind, " in ", kind.resource.ApiVersion());
+  }
+  return same.empty() ? others : same;
+}
+
 bool Names(const Kind& kind, std::string_view word) {
   std::string lower = ToLower(word);
   if (lower == kind.resource.plural || lower == kind.singular || lower == ToLower(kind.kind)) {
@@ -167,10 +185,11 @@ Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind)
   for (const Kind& one : kinds_) {
     if (matches(one)) return one;
   }
-  const std::string_view instead = InsteadOf(api_version, kind);
+  std::string hint(InsteadOf(api_version, kind));
+  if (hint.empty()) hint = Namesakes(kinds_, api_version, kind);
   return Status(Code::kNotFound,
                 StrCat("the server does not know kind ", Quote(kind), " in apiVersion ",
-                       Quote(api_version), instead.empty() ? "" : "; ", instead));
+                       Quote(api_version), hint.empty() ? "" : "; ", hint));
 }
 
 std::vector<Kind> Kinds::InCategory(std::string_view category) {
