@@ -381,6 +381,9 @@ TEST_F(CliTest, WordsBeforeTheDashesAreNoCommand) {
 
 TEST_F(CliTest, DeleteTakesWhatThereIsAndNamesWhatIsMissing) {
   ASSERT_EQ(Run({"swell", "submit", "there", "--image", "i", "--", "true"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "delete", "pod"}), 2);
+  EXPECT_TRUE(err_.starts_with("swell delete: which pod? Name it: swell delete pod NAME\n"))
+      << err_;
   EXPECT_EQ(Run({"swell", "delete", "there", "missing", "--wait=false"}), 1);
   EXPECT_NE(out_.find("\"there\" deleted"), std::string::npos) << out_;
   EXPECT_NE(err_.find("missing"), std::string::npos) << err_;
@@ -422,6 +425,22 @@ TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
     EXPECT_EQ(submit(wrong.flags), 2);
     EXPECT_NE(err_.find(wrong.said), std::string::npos) << err_;
   }
+}
+
+TEST_F(CliTest, FlagsOfOtherFrontEndsAndPathsOfOneSideAreAnsweredWithWhatIsMeant) {
+  EXPECT_EQ(Run({"swell", "submit", "net", "--image", "i", "--min-workers", "2", "--", "ls"}), 2);
+  EXPECT_TRUE(err_.starts_with("swell submit: --min-workers is not supported: use --min\n"))
+      << err_;
+  EXPECT_EQ(Run({"swell", "cp", "a", "b"}), 2);
+  EXPECT_TRUE(
+      err_.starts_with("swell cp: \"a\" and \"b\" are both on this machine; write one of "
+                       "them as POD:PATH\n"))
+      << err_;
+  EXPECT_EQ(Run({"swell", "cp", "p:a", "q:b"}), 2);
+  EXPECT_TRUE(
+      err_.starts_with("swell cp: \"p:a\" and \"q:b\" are both in pods; one of them must "
+                       "be a path of this machine\n"))
+      << err_;
 }
 
 TEST_F(CliTest, SubmitReplacesAJobWhenForced) {

@@ -53,6 +53,8 @@ class SubmitAction final : public Action {
     flags.Int("--min", &min_, "N",
               "elastic: fewest instances to train with (default 1, with --max)");
     flags.Int("--max", &max_, "N", "elastic: most instances (default --workers, with --min)");
+    flags.Refuse("--min-workers", "use --min");
+    flags.Refuse("--max-workers", "use --max");
     flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU per instance: 2, 500m");
     flags.Text("--memory", &spec_.memory, "AMOUNT", "memory per instance: 8Gi");
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",

@@ -330,7 +330,11 @@ class DeleteAction final : public Action {
       return doomed;
     }
     if (!kind.ok() && kind.status().code() != Code::kNotFound) return kind.status();
-    return Jobs(session, words);
+    auto jobs = Jobs(session, words);
+    if (kind.ok() && jobs.status().code() == Code::kNotFound) {
+      return Misuse(StrCat("which ", words[0], "? Name it: swell delete ", words[0], " NAME"));
+    }
+    return jobs;
   }
 
   Result<std::vector<Doomed>> Jobs(Session& session, const std::vector<std::string>& names) {

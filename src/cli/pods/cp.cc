@@ -75,8 +75,9 @@ class CpAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(const Place from, ParsePlace(words[0]));
     SWELL_ASSIGN_OR_RETURN(const Place to, ParsePlace(words[1]));
     if (from.remote() == to.remote()) {
-      return Misuse(from.remote() ? "one of src or dest must be a local file specification"
-                                  : "one of src or dest must be a remote file specification");
+      return Misuse(StrCat(Quote(words[0]), " and ", Quote(words[1]), " are both ",
+                           from.remote() ? "in pods; one of them must be a path of this machine"
+                                         : "on this machine; write one of them as POD:PATH"));
     }
     return to.remote() ? Upload(session, from.path, to) : Download(session, from, to.path);
   }
