@@ -458,7 +458,8 @@ TEST_F(CliTest, SubmitReplacesAJobWhenForced) {
   ASSERT_EQ(submit("", "a.py"), 0) << err_;
   const std::string first = uid();
   EXPECT_EQ(submit("", "b.py"), 1);
-  EXPECT_NE(err_.find("\"net\" already exists"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("\"net\" already exists; --force deletes it first\n"), std::string::npos)
+      << err_;
   ASSERT_EQ(submit("--force", "b.py"), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net created\n");
   EXPECT_EQ(err_, "pytorchjob.kubeflow.org \"net\" deleted\n");

@@ -132,6 +132,10 @@ class SubmitAction final : public Action {
     if (force_ && !on_server) SWELL_RETURN_IF_ERROR(DeleteOld(session, *api));
     auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
                             {.dry_run = on_server, .field_validation = "Strict"});
+    if (made.status().code() == Code::kAlreadyExists) {
+      return Status(Code::kAlreadyExists,
+                    StrCat(made.status().message(), "; --force deletes it first"));
+    }
     if (!made.ok()) return made.status();
     if (!form.table()) {
       session.Out(FormatObject(form, **made, ResourceNameOf(**made)));

@@ -542,6 +542,10 @@ class ProjectCreate final : public ProjectWrite {
       return 0;
     }
     auto made = api->Create(client::resources::kProjects, "", project, Options());
+    if (made.status().code() == Code::kAlreadyExists) {
+      const std::string_view how = " already exists; to change it: swell project edit ";
+      return Status(Code::kAlreadyExists, StrCat("project ", Quote(words[0]), how, words[0]));
+    }
     if (!made.ok()) return made.status();
     Say(session, form, **made, "created");
     // The next command may use its namespace.

@@ -165,6 +165,10 @@ TEST_F(ProjectsTest, ProjectMistakesNameObjectFieldAndValue) {
   EXPECT_NE(err_.find("--gpu-quota \"many\""), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
   EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "create", "project-a", "--gpu-quota", "4"}), 1);
+  EXPECT_EQ(err_,
+            "swell: project \"project-a\" already exists; to change it: swell project edit "
+            "project-a\n");
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
   EXPECT_NE(err_.find("--node-pool: node pool \"nowhere\" not found"), std::string::npos);
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
