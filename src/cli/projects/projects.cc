@@ -440,8 +440,8 @@ class ProjectWrite : public Action {
     if (work.empty()) return Status::Ok();
     return Status(Code::kConflict,
                   StrCat("--parent: project ", Quote(parent_), work,
-                         "; delete or end them first, since no quota would count them: the work of "
-                         "a project with others below it belongs to one of those"));
+                         "; delete that first: a project with projects below it has no work of its "
+                         "own"));
   }
 
   static Status SetSeconds(std::string_view flag,

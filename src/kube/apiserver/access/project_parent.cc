@@ -64,8 +64,8 @@ Status CheckParent(const Admission& admission, const json::Value& project, const
       {InvalidValue("spec.parent", parent,
                     StrCat("it still has work of its own: ", Join(shown, ", "),
                            work.size() > kShown ? ", …" : "",
-                           "; delete or end that first, since no quota would count it: the work of "
-                           "a project with others below it belongs to one of those"))});
+                           "; delete that first: a project with projects below it has no work of "
+                           "its own"))});
 }
 
 }  // namespace swell::apiserver

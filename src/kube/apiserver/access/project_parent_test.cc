@@ -41,11 +41,10 @@ TEST_F(ProjectParentTest, AProjectWithWorkTakesNoneBelowIt) {
             201);
   const Answer refused = server.Post(kProjects, Project("part", "lab"));
   EXPECT_EQ(refused.status, 422);
-  EXPECT_EQ(
-      refused.Message(),
-      "Project.swell.dev \"part\" is invalid: spec.parent: Invalid value: \"lab\": it still "
-      "has work of its own: desk, mnist; delete or end that first, since no quota would count "
-      "it: the work of a project with others below it belongs to one of those");
+  EXPECT_EQ(refused.Message(),
+            "Project.swell.dev \"part\" is invalid: spec.parent: Invalid value: \"lab\": it still "
+            "has work of its own: desk, mnist; delete that first: a project with projects below it "
+            "has no work of its own");
   ASSERT_EQ(server.Post(kProjects, Project("part", "")).status, 201);
   EXPECT_EQ(server
                 .Patch(StrCat(kProjects, "/part"), R"({"spec":{"parent":"lab"}})",
