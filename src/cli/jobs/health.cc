@@ -145,6 +145,10 @@ class HealthAction final : public Action {
     if (job.ok()) return Job(session, *api, *job);
     if (job.status().code() != Code::kNotFound) return job.status();
     auto node = api->Get(client::resources::kNodes, "", words[0]);
+    if (node.status().code() == Code::kNotFound) {
+      return Status(Code::kNotFound,
+                    StrCat("no node ", Quote(words[0]), ", and ", job.status().message()));
+    }
     if (!node.ok()) return job.status();
     return PrintNodeHealth(session, *api, **node, output_);
   }

@@ -155,6 +155,12 @@ TEST_F(NodeCheckTest, HealthOfANodeShowsConditionsGpusAndFailures) {
   }
 }
 
+TEST_F(NodeCheckTest, HealthOfANameThatNobodyHasNamesNodesAndJobs) {
+  EXPECT_EQ(Run({"swell", "health", "node-99"}), 1);
+  EXPECT_TRUE(err_.starts_with("swell: no node \"node-99\", and job \"node-99\" not found in "))
+      << err_;
+}
+
 TEST_F(NodeCheckTest, FailuresAreForgivenAndStayKnown) {
   std::vector<api::NodeFailure> failures;
   for (const char* uid : {"a", "b", "c"}) {

@@ -151,8 +151,7 @@ class ReportAction final : public Action {
     for (std::string_view column : Split(by, ',')) {
       if (column != "project" && column != "user" && column != "job" && column != "day" &&
           column != "hour") {
-        return Misuse(StrCat("--by ", Quote(by), ": ", Quote(column),
-                             ": expected project, user, job, day or hour"));
+        return Misuse(StrCat("--by ", Quote(column), ": expected project, user, job, day or hour"));
       }
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         return Misuse(StrCat("--by ", Quote(by), ": ", column, " is there twice"));

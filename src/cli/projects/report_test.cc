@@ -162,7 +162,9 @@ TEST_F(ReportTest, SaysWhatIsWrongWithFlags) {
       << err_;
 
   EXPECT_EQ(Run({"swell", "report", "--by", "colour"}), 2);
-  EXPECT_NE(err_.find("\"colour\": expected project, user, job, day or hour"), std::string::npos);
+  EXPECT_NE(err_.find(": --by \"colour\": expected project, user, job, day or hour\n"),
+            std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"swell", "report", "--since", "soon"}), 2);
   EXPECT_NE(err_.find("--since \"soon\""), std::string::npos);
   EXPECT_EQ(Run({"swell", "report", "--since", "1d", "--until", "2d"}), 2);

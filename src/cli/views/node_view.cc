@@ -168,7 +168,7 @@ Result<std::vector<NodeView>> ReadNodes(Api& api) { return ReadNodes(api, {}); }
 
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names) {
   auto pods = api.List(client::resources::kPods, "");
-  if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
+  if (!pods.ok()) return pods.status().WithContext("pods on the nodes");
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
   return Choose(ViewNodes(std::move(nodes), *pods), names);
 }
