@@ -58,6 +58,7 @@ TEST(Reference, BadNamesAreRefusedWithTheReason) {
       {"a..b", "is not a part of a repository's name"},
       {"-a", "is not a part of a repository's name"},
       {"a b", "is not a part of a repository's name"},
+      {"A b", "is not a part of a repository's name"},
       {"host:99999/app", "is not a registry's address"},
       {"oci:/tmp/layout", "is not a registry's address"},
       {kHex, "64 hexadecimal digits alone"},

@@ -75,7 +75,7 @@ Status CheckPath(std::string_view text, std::string_view path) {
   for (std::string_view step : Split(path, '/')) {
     if (IsPathStep(step)) continue;
     if (step.empty()) return Bad(text, "there is nothing between two slashes");
-    if (std::any_of(step.begin(), step.end(), IsUpper)) {
+    if (IsPathStep(ToLower(step))) {
       return Bad(text, StrCat(Quote(step),
                               " has a capital letter; repositories are written with "
                               "small ones"));
