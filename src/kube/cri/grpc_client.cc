@@ -155,6 +155,10 @@ Result<std::string> Transfer::Answer(CURLcode code, const std::string& socket) {
   if (code == CURLE_OPERATION_TIMEDOUT) {
     return Status(Code::kTimeout, StrCat("no answer from ", socket, " to ", call.method));
   }
+  // libcurl's own words name a host and a port, which a socket of the machine has not.
+  if (code == CURLE_COULDNT_CONNECT) {
+    return Status(Code::kUnavailable, StrCat("no program answers at the socket ", socket));
+  }
   if (code != CURLE_OK) {
     const std::string why = *detail != '\0' ? std::string(detail) : curl.strerror(code);
     return Status(Code::kUnavailable, StrCat(socket, ": ", why));
