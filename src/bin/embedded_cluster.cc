@@ -226,7 +226,7 @@ Status EmbeddedCluster::Impl::Listen() {
                         options.data_dir.PortFile(), random,
                         [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
                   : http->Listen(options.listen, tls);
-  if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
+  if (!port.ok()) return port.status().WithContext("--listen");
   url = StrCat("https://", HostForClients(options.listen), ":", *port);
   ListenToPods(*port, tls);
   if (options.ui_address != "off") {

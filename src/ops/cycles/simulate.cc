@@ -135,7 +135,9 @@ class SimulateAction final : public cli::Action {
                                                        : ReadFile(request_.state, kStateBytesMax));
     std::vector<std::string> problems;
     scheduling::StateInputs inputs = scheduling::ReadState(text, problems);
-    for (const std::string& problem : problems) session.ErrLine(problem);
+    for (const std::string& problem : problems) {
+      session.ErrLine(StrCat("swell: ", request_.state, ": ", problem));
+    }
     if (!problems.empty()) return 1;
     request_.options.settings = inputs.settings.cycle;
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, request_.options.settings));
