@@ -143,6 +143,8 @@ def events_page():
         recorded = re.findall(r'"(?:Normal|Warning)",\s*"([A-Z]\w+)"', text)
         recorded += re.findall(r'Event\(\) const override \{ return "([A-Z]\w+)"', text)
         recorded += re.findall(r'constexpr std::string_view k\w*Event = "([A-Z]\w+)"', text)
+        recorded += re.findall(r'\.Finish\(\s*"Failed",\s*"([A-Z]\w+)"', text)
+        recorded += re.findall(r'\bRetry(?:Fetch)?\("([A-Z]\w+)"', text)
         missing.update(set(recorded) - known)
     if missing:
         sys.exit("reference: tools/event_reasons.txt lacks: " + ", ".join(sorted(missing)))
