@@ -72,8 +72,8 @@ Status CheckPlugins(const json::Value& job) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     const std::string field = StrCat("spec.plugins.", name);
     if (name == "mpi") {
-      return WrongField(field,
-                        "Forbidden: pods get no SSH keys here; use an MPIJob, which needs none");
+      return WrongField(
+          field, "Forbidden: pods of this kind get no SSH keys; use an MPIJob, whose pods do");
     }
     return WrongField(field, "Unsupported value: supported plugins: env, pytorch, ssh, svc");
   }

@@ -181,7 +181,8 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
   const std::vector<Case> cases = {
       {Manifest("", {}), "spec.tasks: Required value"},
       {Manifest("minAvailable: 3, ", {task}), "spec.minAvailable: Invalid value: 3"},
-      {Manifest("plugins: {mpi: []}, ", {task}), "spec.plugins.mpi: Forbidden"},
+      {Manifest("plugins: {mpi: []}, ", {task}),
+       "spec.plugins.mpi: Forbidden: pods of this kind get no SSH keys; use an MPIJob"},
       {Manifest("plugins: {tensorflow: []}, ", {task}), "spec.plugins.tensorflow: Unsupported"},
       {Manifest("plugins: {pytorch: [--port=x]}, ", {task}), "spec.plugins.pytorch[0]: Invalid"},
       {Manifest("policies: [{event: JobUnknown, action: RestartJob}], ", {task}),
