@@ -1,4 +1,6 @@
 // CEL's operators and functions.
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -6,7 +8,6 @@
 
 #include "base/strings.h"
 #include "kube/api/cel/cel.h"
-#include "kube/api/schema/schema_pattern.h"
 
 namespace swell::api {
 namespace {
@@ -243,13 +244,21 @@ CelValue ListOf(const std::vector<std::string>& texts) {
   return {CelList(std::move(list))};
 }
 
+// Pattern and text may both be a stranger's: RE2's time is linear in the text (docs/adr/0011).
 Result<CelValue> MatchText(const std::string& text, const std::string& pattern, CelBudget& budget) {
-  SWELL_RETURN_IF_ERROR(budget.Spend(text.size() * (pattern.size() / 4 + 1) / 10));
-  const auto compiled = SchemaPattern::Compile(pattern);
-  if (compiled == nullptr) {
+  constexpr size_t kCompileCost = 100;
+  constexpr int64_t kProgramBytesMax = 256 << 10;
+  SWELL_RETURN_IF_ERROR(budget.Spend(kCompileCost + pattern.size()));
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kProgramBytesMax);
+  const re2::RE2 compiled(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!compiled.ok()) {
     return Status(Code::kInvalid, StrCat("error parsing regexp: ", Quote(pattern)));
   }
-  return CelValue{compiled->Matches(text)};
+  const auto size = static_cast<size_t>(compiled.ProgramSize());
+  SWELL_RETURN_IF_ERROR(budget.Spend((text.size() / 10 + 1) * (size / 8 + 1)));
+  return CelValue{re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), compiled)};
 }
 
 // Methods of a string with up to two texts or numbers behind it.

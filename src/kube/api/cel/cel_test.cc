@@ -89,6 +89,15 @@ TEST(Cel, FieldsAndMacros) {
   for (const Case& c : kCases) EXPECT_EQ(Eval(c.text, self), c.result) << c.text;
 }
 
+TEST(Cel, APatternTakesNoLongerThanItCosts) {
+  // Backtracking would try more ways than there are atoms.
+  EXPECT_EQ(Eval(StrCat("'", std::string(3000, 'a'), "c'.matches('(a*a*)*b|c$')")), "true");
+  EXPECT_EQ(Eval(StrCat("'", std::string(3000, 'a'), "'.matches('a{400}b')")), "false");
+  EXPECT_EQ(Eval("self.matches('a{900}b')", StrCat("\"", std::string(90'000, 'a'), "\"")),
+            "call cost exceeds limit, no further evaluation");
+  EXPECT_NE(Eval("'a'.matches('((a{100}){100}){100}')"), "true");
+}
+
 TEST(Cel, Functions) {
   const Case kCases[] = {
       {"'hello'.startsWith('he') && 'hello'.endsWith('lo') && 'hello'.contains('ell')", "true"},
