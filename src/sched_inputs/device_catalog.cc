@@ -320,23 +320,30 @@ bool DeviceCatalog::KeptAway(const Kind& kind, const Device& device) const {
   });
 }
 
-bool DeviceCatalog::Matches(const Kind& kind, const Device& device) const {
+bool DeviceCatalog::AllHold(const Programs& conditions,
+                            const api::CelProgram::Values& values,
+                            api::CelBudget& budget) {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
+    if (condition == nullptr) return false;
+    const auto holds = condition->Evaluate(values, budget);
+    const bool* yes = holds.ok() ? std::get_if<bool>(&holds->data) : nullptr;
+    return yes != nullptr && *yes;
+  });
+}
+
+bool DeviceCatalog::Matches(Kind& kind, const Device& device) const {
   const auto its_class = classes_.find(kind.device_class);
-  if (its_class == classes_.end() || !device.usable) return false;
+  if (its_class == classes_.end() || !device.usable || kind.costly == offer_) return false;
   if (KeptAway(kind, device)) return false;
   const bool amounts = !kind.amounts.empty() || (device.shared && !kind.admin);
   if (amounts && !AmountsTaken(*device.document, kind.amounts)) return false;
   const api::CelProgram::Values values{{"device", DeviceValue(*device.document, device.driver)}};
-  for (const Programs* conditions : {&its_class->second.conditions, &kind.conditions}) {
-    for (const auto& condition : *conditions) {
-      if (condition == nullptr) return false;
-      api::CelBudget budget;
-      const auto holds = condition->Evaluate(values, budget);
-      const bool* yes = holds.ok() ? std::get_if<bool>(&holds->data) : nullptr;
-      if (yes == nullptr || !*yes) return false;
-    }
-  }
-  return true;
+  api::CelBudget of_class;
+  if (!AllHold(its_class->second.conditions, values, of_class)) return false;
+  api::CelBudget of_claim{kConditionsCost};
+  const bool all = AllHold(kind.conditions, values, of_claim);
+  if (of_claim.left < 0) kind.costly = offer_;
+  return all;
 }
 
 // What devices of the set take as devices of the kind, in addition to what they always take.
@@ -380,7 +387,7 @@ int64_t DeviceCatalog::PartOf(const Kind& kind, const Device& device) const {
   return PartPpm(part);
 }
 
-DeviceSet DeviceCatalog::Matching(const Kind& kind, const Node& node) const {
+DeviceSet DeviceCatalog::Matching(Kind& kind, const Node& node) const {
   DeviceSet set;
   for (const Device& device : node.devices) {
     const bool meant = kind.admin || device.Whole() == kind.gpus;

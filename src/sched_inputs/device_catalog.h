@@ -85,6 +85,9 @@ class DeviceCatalog {
 
  private:
   static constexpr size_t kClaimDevicesMax = 32;  // as the API has it
+  // Steps that a claim's conditions may take for one device: far more than people write. All
+  // devices of the cluster are asked, on the thread that also answers requests.
+  static constexpr int64_t kConditionsCost = 1000;
 
   struct Device {
     int index = 0;
@@ -127,6 +130,7 @@ class DeviceCatalog {
     bool gpus = false;     // its devices are whole GPUs
     int64_t part_ppm = 0;  // its devices are parts of GPUs, of this size at most
     uint64_t sized = 0;    // the offer_ for which these two are known
+    uint64_t costly = 0;   // the offer_ for which its conditions cost too much: it has no devices
     // Its devices have one value of the attribute, the same for all of these kinds, with at least
     // so many devices of each.
     std::string alike;
@@ -164,9 +168,12 @@ class DeviceCatalog {
   void ReadCounters(Node& node, const Pool& slices);
   Device ReadDevice(Node& node, const json::Value& slice, const json::Value& device);
   sched::DeviceSet DevicesOf(const std::string& kind, Node& node);
-  sched::DeviceSet Matching(const Kind& kind, const Node& node) const;
+  sched::DeviceSet Matching(Kind& kind, const Node& node) const;
   sched::DeviceSet Alike(const Kind& kind, const sched::DeviceSet& own, Node& node);
-  bool Matches(const Kind& kind, const Device& device) const;
+  static bool AllHold(const Programs& conditions,
+                      const api::CelProgram::Values& values,
+                      api::CelBudget& budget);
+  bool Matches(Kind& kind, const Device& device) const;
   bool KeptAway(const Kind& kind, const Device& device) const;
   sched::DeviceUses UsesAs(const Kind& kind, const sched::DeviceSet& set, Node& node) const;
   int64_t PartOf(const Kind& kind, const Device& device) const;

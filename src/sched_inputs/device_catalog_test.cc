@@ -153,6 +153,24 @@ TEST_F(DeviceCatalogTest, WhatCannotBeHadIsSaid) {
   EXPECT_NE(Asked(Pod("a", "f")).find("32 at most"), std::string::npos);
 }
 
+TEST_F(DeviceCatalogTest, ConditionsThatCostTooMuchAreRefused) {
+  Gpus("n1", {"A", "B"});
+  std::string numbers = "0";
+  for (int i = 1; i < 40; ++i) numbers += StrCat(",", i);
+  Claim("c", Exactly(StrCat("deviceClassName: gpu.swell.dev, selectors: [{cel: {expression: '[",
+                            numbers, "].all(a, [", numbers, "].all(b, a + b >= 0))'}}]")));
+  EXPECT_EQ(Asked(Pod("a", "c")),
+            "resourceclaim \"c\": the conditions of request \"gpu\" take more than 1000 steps for "
+            "one device");
+  EXPECT_EQ(Kinds("n1").find("=0,1;"), std::string::npos) << Kinds("n1");
+  // A list that people write is far below.
+  Claim("d", Exactly(StrCat("deviceClassName: gpu.swell.dev, selectors: [{cel: {expression: "
+                            "'device.attributes[\"gpu.swell.dev\"].index in [",
+                            numbers, "]'}}]")));
+  const std::string asked = Asked(Pod("b", "d"));
+  EXPECT_NE(Kinds("n1").find("=0,1;"), std::string::npos) << asked << Kinds("n1");
+}
+
 TEST_F(DeviceCatalogTest, TheFirstWayThatSomeNodeHasIsTaken) {
   Gpus("n1", {"A", "B"});
   Claim("c",

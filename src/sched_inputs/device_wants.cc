@@ -270,6 +270,10 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
         return obstacle(": a condition of request ", Quote(wish.request),
                         " is not understood: ", problem);
       }
+      if (kinds_.find(kind)->second.costly == offer_) {
+        return obstacle(": the conditions of request ", Quote(wish.request), " take more than ",
+                        kConditionsCost, " steps for one device");
+      }
       int64_t count = wish.count;
       if (wish.admin && count > 1 && !wish.all) {
         kind = DeriveKind(kind, StrCat(kind, " (at least ", count, ")"),
