@@ -199,13 +199,30 @@ bool IsRelevant(const Admission& admission, Work work) {
   return work != Work::kNone && work != Work::kRuntime && admission.subresource != "status";
 }
 
+Status RefuseSystemClass(const Admission& admission,
+                         std::string_view field,
+                         std::string_view found) {
+  return ForbiddenError(admission.kind, admission.name,
+                        StrCat(field, ": ", Quote(found), ": only pods in ", kSystemNamespace,
+                               " and administrators may use it"));
+}
+
 Status CheckSystemClass(const Admission& admission, Work work, const json::Value& object) {
   const std::string found = SystemClassIn(work, object);
   if (found.empty() || admission.ns == kSystemNamespace) return Status::Ok();
-  return ForbiddenError(
-      admission.kind, admission.name,
-      StrCat(work == Work::kPod ? "spec." : "", "priorityClassName: ", Quote(found),
-             ": only pods in ", kSystemNamespace, " and administrators may use it"));
+  return RefuseSystemClass(
+      admission, work == Work::kPod ? "spec.priorityClassName" : "priorityClassName", found);
+}
+
+// Schedulers place the pods of a group by the group's class, whatever theirs is.
+Status CheckClassOfGroup(const Admission& admission,
+                         const json::Value& group,
+                         const json::Value* old) {
+  const std::string_view found = json::GetString(group, {"spec", "priorityClassName"});
+  const bool same = old != nullptr && json::GetString(*old, {"spec", "priorityClassName"}) == found;
+  if (same || !IsSystemClass(found)) return Status::Ok();
+  if (admission.ns == kSystemNamespace || MayExceed(admission)) return Status::Ok();
+  return RefuseSystemClass(admission, "spec.priorityClassName", found);
 }
 
 void Note(const Admission& admission, std::string key, std::string text) {
@@ -349,6 +366,10 @@ void WarnOfExemption(const Admission& admission, Work work, const json::Value& o
 Status CheckPodSecurity(const Admission& admission,
                         const json::Value& object,
                         const json::Value* old) {
+  const std::string& plural = admission.kind.plural;
+  if (plural == "podgroups" || plural == "compositepodgroups") {
+    return CheckClassOfGroup(admission, object, old);
+  }
   const Work work = WorkOf(admission.kind);
   if (!IsRelevant(admission, work) || admission.call == nullptr) return Status::Ok();
   if (old != nullptr && (work == Work::kPod ? !PodChanged(admission, object, *old)

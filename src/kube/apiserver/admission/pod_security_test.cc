@@ -33,7 +33,7 @@ class PodSecurityTest : public testing::Test {
     Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
          R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
          R"(["pods","pods/ephemeralcontainers","pods/exec","pods/attach","pods/portforward",)"
-         R"("pods/proxy","deployments","cronjobs","crons",)"
+         R"("pods/proxy","deployments","cronjobs","crons","podgroups",)"
          R"("pytorchjobs"]}]})");
     Bind("alice", "work");
   }
@@ -372,6 +372,25 @@ TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(critical)).status, 403);
   Must(kMaster, "POST", kPods, PodWith("a", critical));
   Must(kMaster, "POST", kDeployments, Deployment(critical));
+}
+
+TEST_F(PodSecurityTest, NorDoesAGroupGiveItsPodsASystemClass) {
+  const std::string groups = "/apis/swell.dev/v1/namespaces/lab/podgroups";
+  const auto group = [](const std::string& name, const std::string& of) {
+    return StrCat(R"({"apiVersion":"swell.dev/v1","kind":"PodGroup","metadata":{"name":")", name,
+                  R"("},"spec":{"priorityClassName":")", of, R"("}})");
+  };
+  const Answer refused = As(kAlice, "POST", groups, group("g", "system-node-critical"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "podgroups.swell.dev \"g\" is forbidden: spec.priorityClassName: "
+            "\"system-node-critical\": only pods in kube-system and administrators may use it");
+  Must(kAlice, "POST", groups, group("g", "train"));
+  const std::string raise = R"({"spec":{"priorityClassName":"system-node-critical"}})";
+  EXPECT_EQ(As(kAlice, "PATCH", groups + "/g", raise).status, 403);
+  // Pods of an administrator's, of which the group was made.
+  Must(kController, "PATCH", groups + "/g", raise);
+  Must(kAlice, "PATCH", groups + "/g", R"({"metadata":{"labels":{"x":"y"}}})");
 }
 
 TEST_F(PodSecurityTest, TheSchedulerChoosesNodes) {
