@@ -268,7 +268,7 @@ void AddPeoplesRoles(std::vector<Value>& out) {
   constexpr std::string_view kAggregate = "rbac.authorization.k8s.io/aggregate-to-";
   auto key = [&](std::string_view role) { return std::string(kAggregate).append(role); };
   out.push_back(ClusterRole("swell-edit",
-                            {{api::JobGroups(), "*", "*"},
+                            {{api::JobGroups(), api::JobResources(), "*"},
                              {"swell.dev", "trainingjobs,trainingjobs/scale,podgroups", "*"}},
                             Object{{key("edit"), "true"}, {key("admin"), "true"}}));
   out.push_back(ClusterRole("swell-view",

@@ -78,4 +78,18 @@ std::string JobGroups() {
   return Join(groups, ",");
 }
 
+std::string JobResources() {
+  std::vector<std::string> resources;
+  auto add = [&resources](const std::string& resource) {
+    const auto known = std::find(resources.begin(), resources.end(), resource);
+    if (known == resources.end()) resources.push_back(resource);
+  };
+  for (const Definition& one : Definitions()) {
+    if (one.group == "swell.dev" || !one.namespaced) continue;
+    add(one.plural);
+    if (!one.scale.empty()) add(one.plural + "/scale");
+  }
+  return Join(resources, ",");
+}
+
 }  // namespace swell::api

@@ -42,5 +42,8 @@ const std::vector<Definition>& Definitions();
 std::vector<Definition> JobDefinitions();
 // The groups of jobs and of what makes jobs, beside swell.dev, each once, with commas between.
 std::string JobGroups();
+// What people write in those groups: jobs, and how many members they have. What becomes of them,
+// the status, is for controllers to write.
+std::string JobResources();
 
 }  // namespace swell::api

@@ -73,7 +73,7 @@ const std::vector<RoleRow>& UserRoles() {
         "WRITE|resource.k8s.io|resourceclaims,resourceclaimtemplates",
         "READ,WRITE|coordination.k8s.io|leases",
         "WRITE|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
-        StrCat("WRITE|", api::JobGroups(), "|*")}},
+        StrCat("WRITE|", api::JobGroups(), "|", api::JobResources())}},
       {"system:aggregate-to-view",
        "view",
        "",

@@ -189,6 +189,17 @@ TEST_F(RbacTest, ClusterRolesBindInOneNamespaceOrAll) {
   EXPECT_EQ(As("joe", "GET", "/api/v1/namespaces/default/secrets").status, 403);
 }
 
+TEST_F(RbacTest, PeopleWriteJobsAndNotWhatBecameOfThem) {
+  Bind("ClusterRole", "system:aggregate-to-edit", "jane");
+  for (const char* jobs : {"/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/none",
+                           "/apis/elasticdl.org/v1alpha1/namespaces/default/elasticdljobs/none"}) {
+    EXPECT_EQ(As("jane", "PATCH", jobs, R"({"spec":{}})").status, 404) << jobs;
+    EXPECT_EQ(As("jane", "PATCH", StrCat(jobs, "/scale"), R"({"spec":{"replicas":2}})").status, 404)
+        << jobs;
+    EXPECT_EQ(As("jane", "PATCH", StrCat(jobs, "/status"), R"({"status":{}})").status, 403) << jobs;
+  }
+}
+
 TEST_F(RbacTest, NamesNarrowARoleAndFieldSelectorsNameThem) {
   ASSERT_EQ(Admin("POST", kDefaultRoles,
                   R"({"metadata":{"name":"one"},"rules":[{"apiGroups":[""],
