@@ -43,7 +43,7 @@ class SubmitterTest : public testing::Test {
   }
   json::Value Must(const api::UserInfo& user,
                    const char* method,
-                   const char* to,
+                   const std::string& to,
                    std::string body) {
     const Answer answer = As(user, method, to, std::move(body));
     EXPECT_LT(answer.status, 300) << answer.text;
@@ -243,6 +243,49 @@ TEST_F(SubmitterTest, NobodyActsInAPodWithTheNumbersOfAnother) {
   json::Set(json::FindMutable(pod, {"spec", "containers"})->get_array()[0], {"image"}, "other");
   EXPECT_EQ(As(dave, "PUT", StrCat(kPods, "/a"), json::Print(pod)).status, 403);
   EXPECT_EQ(As(erin, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug).status, 200);
+}
+
+TEST_F(SubmitterTest, NobodyWritesWhatRunsWithTheNumbersOfAnother) {
+  RunAliceAs("1500");
+  const api::UserInfo dave{"dave", "", {"system:authenticated"}};
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"train"},"rules":[{"apiGroups":["trainer.kubeflow.org"],)"
+       R"("resources":["*"],"verbs":["*"]}]})");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"dave"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"train"},"subjects":[{"kind":"User","name":"dave",)"
+       R"("apiGroup":"rbac.authorization.k8s.io"}]})");
+  const std::string trainer = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/";
+  const std::string runtimes = trainer + "trainingruntimes", one = runtimes + "/r";
+  const std::string runtime =
+      R"({"apiVersion":"trainer.kubeflow.org/v1alpha1","kind":"TrainingRuntime",)"
+      R"("metadata":{"name":"r"},"spec":{"mlPolicy":{"numNodes":1},"template":{"spec":{}}}})";
+  const std::string other = R"({"spec":{"mlPolicy":{"numNodes":2}}})";
+  const auto job = [](const std::string& name, const std::string& kind) {
+    return StrCat(R"({"apiVersion":"trainer.kubeflow.org/v1alpha1","kind":"TrainJob",)",
+                  R"("metadata":{"name":")", name, R"("},"spec":{"suspend":true,"runtimeRef":)",
+                  R"({"name":"r","kind":")", kind, R"("}}})");
+  };
+  Must(dave, "POST", runtimes, runtime);
+  // Jobs of users without numbers, and of runtimes of the cluster, do not matter.
+  Must(kBob, "POST", trainer + "trainjobs", job("bobs", "TrainingRuntime"));
+  Must(kAlice, "POST", trainer + "trainjobs", job("of-the-cluster", "ClusterTrainingRuntime"));
+  Must(dave, "PATCH", one, other);
+  Must(kAlice, "POST", trainer + "trainjobs", job("alices", "TrainingRuntime"));
+  const Answer refused = As(dave, "PATCH", one, R"({"spec":{"mlPolicy":{"numNodes":3}}})");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "trainingruntimes.trainer.kubeflow.org \"r\" is forbidden: TrainJob \"alices\" of user "
+            "\"alice\" runs it with ids of that user (swell user create --run-as), which you have "
+            "not; make a runtime with another name");
+  Must(dave, "PATCH", one, R"({"metadata":{"labels":{"x":"y"}}})");
+  Must(kAlice, "PATCH", one, R"({"spec":{"mlPolicy":{"numNodes":4}}})");
+  // Nor by another one of that name.
+  Must(dave, "DELETE", one, "");
+  EXPECT_EQ(As(dave, "POST", runtimes, runtime).status, 403);
+  Must(kController, "PATCH", trainer + "trainjobs/alices/status",
+       R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
+  Must(dave, "POST", runtimes, runtime);
 }
 
 TEST_F(SubmitterTest, ANamespaceSaysItForWhoeverHasNoNumbers) {

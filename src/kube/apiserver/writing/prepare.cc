@@ -8,6 +8,7 @@
 #include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/access/charged_project.h"
 #include "kube/apiserver/access/node_restriction.h"
+#include "kube/apiserver/access/runtime_author.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/system_marks.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
@@ -112,6 +113,7 @@ Status CheckAsked(const Admission& admission, const json::Value& object, const j
   SWELL_RETURN_IF_ERROR(CheckNodeName(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckMachinePorts(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckRunAsOfWork(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckRuntimeAuthor(admission, object, old));
   return CheckPodSecurity(admission, object, old);
 }
 
