@@ -16,6 +16,7 @@ class HostileRegistry:
         self.wrong_blobs = set()    # digests that come with other bytes of the same length
         self.silent_blobs = set()   # digests that are never answered
         self.manifest_answers = []  # statuses that come in place of the manifest; None: it comes
+        self.wrong_manifest = False  # what is asked for by its digest comes with other bytes
         self.indexed = False        # names stand for an index of one manifest
         self.range_answer = None    # the status of what continues a blob
         self.retry_after = None     # seconds that go with these statuses
@@ -89,7 +90,10 @@ class HostileRegistry:
         if "/manifests/" in handler.path:
             if status := self.manifest_answers.pop(0) if self.manifest_answers else None:
                 return self.trouble(handler, status)
-            indexed = self.indexed and not handler.path.endswith(self.image.digest)
+            by_digest = handler.path.endswith(self.image.digest)
+            if by_digest and self.wrong_manifest:
+                return self.send(handler, 200, self.image.manifest + b" ")
+            indexed = self.indexed and not by_digest
             return self.send(handler, 200, self.index() if indexed else self.image.manifest)
         return self.give_blob(handler, handler.path.rpartition("/")[2])
 

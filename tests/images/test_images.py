@@ -285,6 +285,31 @@ class ImagesTest(unittest.TestCase):
         self.done(self.images("pull", f"{registry.address}/indexed:1"))
         self.assertEqual(mirror.manifest_answers, [])
 
+    def test_a_mirror_that_sends_other_bytes_is_left_for_the_registry(self):
+        def manifest(mirror, _):
+            mirror.indexed = mirror.wrong_manifest = True
+
+        def layer(mirror, largest):
+            mirror.wrong_blobs.add(largest)
+
+        def half_a_layer(mirror, largest):
+            mirror.wrong_blobs.add(largest)
+            mirror.cut_blobs.add(largest)
+            mirror.range_answer = 503
+
+        config = self.data / "registries.yaml"
+        self.addCleanup(config.unlink)
+        for spoil in (manifest, layer, half_a_layer):
+            with self.subTest(spoil.__name__):
+                layers = [layout.tar({"noise": os.urandom(4 << 20)})]
+                registry, mirror = (self.hostile(*layers, Cmd=["/bin/echo", "true bytes"]) for _ in range(2))
+                registry.indexed = spoil is manifest
+                config.write_text(f"registries: [{{host: '{registry.address}', insecure: true, "
+                                  f"mirrors: ['http://{mirror.address}']}}]\n")
+                spoil(mirror, max(mirror.image.layers, key=lambda layer: layer["size"])["digest"])
+                self.assertEqual(self.output(self.start(f"{registry.address}/true:1")), "true bytes\n")
+                self.assertGreater(mirror.requests, 1)
+
     def test_tokens_are_fetched_where_the_registry_says(self):
         registry = self.hostile(Cmd=["/bin/echo", "token"])
         registry.tokens = {"bob:word": "t0ken"}

@@ -102,12 +102,18 @@ TEST_F(PartFileTest, RestartForgetsAlsoWhatIsNotWrittenYet) {
   EXPECT_TRUE(part->Verify(BlobOf("other")).ok());
 }
 
-TEST_F(PartFileTest, OtherContentIsRemoved) {
+TEST_F(PartFileTest, OtherContentIsFoundAndCanBeFetchedAnew) {
   auto part = PartFile::Open(path_, nullptr);
   ASSERT_TRUE(part->Append("other").ok());
   ASSERT_TRUE(part->Flush().ok());
   const Status verified = part->Verify(BlobOf("whole"));
   EXPECT_EQ(verified.code(), Code::kInvalid);
+  ASSERT_TRUE(part->Restart().ok());
+  ASSERT_TRUE(part->Append("whole").ok());
+  ASSERT_TRUE(part->Flush().ok());
+  EXPECT_TRUE(part->Verify(BlobOf("whole")).ok());
+  EXPECT_EQ(Content(), "whole");
+  part->Remove();
   EXPECT_FALSE(FileExists(path_));
 }
 

@@ -26,13 +26,14 @@ namespace {
 
 constexpr size_t kLayersAtOnce = 3;
 
-// Fetches what `part` lacks. What came of it is kept for the next pull, even if the rest did not.
+// Fetches what `part` lacks. What came of it is kept for the next pull, even if the rest did not;
+// bytes that are not the blob's are not.
 Status FetchPart(ImageSource& source, const Descriptor& blob, PartFile& part) {
   Status fetched = source.Fetch(blob, part);
-  Status written = part.Flush();
-  SWELL_RETURN_IF_ERROR(fetched);
-  SWELL_RETURN_IF_ERROR(written);
-  return part.Verify(blob);
+  const Status written = part.Flush();
+  if (fetched.ok()) fetched = written.ok() ? part.Verify(blob) : written;
+  if (fetched.code() == Code::kInvalid) part.Remove();
+  return fetched;
 }
 
 // Fetches a blob into the store, unless it is there.

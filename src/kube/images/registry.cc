@@ -57,7 +57,8 @@ std::string Reason(const HttpAnswer& answer) {
 
 bool IsTransient(int status) { return status == 429 || status == 408 || status >= 500; }
 
-// Whether another place may do better. Errors of this machine's disk are not among them.
+// Whether another place may do better: also where this one sent other bytes than the digest says.
+// Errors of this machine's disk are not among them.
 bool IsOfPlace(const Status& status) {
   switch (status.code()) {
     case Code::kUnavailable:
@@ -66,6 +67,7 @@ bool IsOfPlace(const Status& status) {
     case Code::kNotFound:
     case Code::kUnauthorized:
     case Code::kForbidden:
+    case Code::kInvalid:
       return true;
     default:
       return false;
@@ -353,9 +355,19 @@ Status Registry::Fetch(const Descriptor& blob, PartFile& part) {
   if (part.size() > blob.size) SWELL_RETURN_IF_ERROR(part.Restart());
   while (true) {
     const Session session = CurrentSession();
+    const bool all_from_here = part.size() == 0;
     Status fetched = FetchAt(session, blob, part);
     SWELL_RETURN_IF_ERROR(cancel_.Check());
-    if (fetched.ok() || !session.endpoint.mirror || !IsOfPlace(fetched)) return fetched;
+    if (fetched.ok()) {
+      SWELL_RETURN_IF_ERROR(part.Flush());
+      fetched = part.Verify(blob);
+    }
+    if (fetched.ok()) return fetched;
+    if (fetched.code() == Code::kInvalid) {
+      SWELL_RETURN_IF_ERROR(part.Restart());
+      if (!all_from_here) continue;  // the wrong bytes may be another place's
+    }
+    if (!session.endpoint.mirror || !IsOfPlace(fetched)) return fetched;
     // As with the manifest, what the last place says is told.
     SWELL_RETURN_IF_ERROR(LeaveMirror(session.place));
   }

@@ -3,6 +3,7 @@
 // Mirrors are asked first and without credentials. At the registry itself each of the credentials
 // is tried, then none. The place and credential that give the manifest serve the blobs, too. A
 // mirror that cannot give one is left at once for the next place, which continues behind what came.
+// So is one that gives other bytes than the digest says; then the next place begins anew.
 //
 // A server that says when it wants to be asked again (Retry-After) is left alone until then: here
 // for a few seconds; longer waits are in the details of the error (retry_after_s).

@@ -286,18 +286,20 @@ Status PartFile::Restart() {
   written_ = 0;
   pending_.clear();
   hash_ = net::Sha256();
+  digest_.clear();
   if (on_written_) on_written_(written_);
   return Status::Ok();
 }
 
 Status PartFile::Verify(const Descriptor& blob) {
-  const std::string got = StrCat("sha256:", hash_.Hex());
-  if (size_ == blob.size && got == blob.digest) return Status::Ok();
-  ::unlink(path_.c_str());
-  return Status(Code::kInvalid,
-                StrCat("blob ", blob.digest, " (", blob.size,
-                       " bytes) came with other content: ", size_, " bytes with the digest ", got));
+  if (digest_.empty()) digest_ = StrCat("sha256:", hash_.Hex());
+  if (size_ == blob.size && digest_ == blob.digest) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("blob ", blob.digest, " (", blob.size,
+                                       " bytes) came with other content: ", size_,
+                                       " bytes with the digest ", digest_));
 }
+
+void PartFile::Remove() { ::unlink(path_.c_str()); }
 
 // ---- opening ----
 

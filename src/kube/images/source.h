@@ -36,8 +36,10 @@ class PartFile {
   Status Flush();
   // Throws away what is there.
   Status Restart();
-  // After Flush(): whether it is the blob. What is not is removed.
+  // After Flush(): whether it is the blob, all of which has come.
   Status Verify(const Descriptor& blob);
+  // Removes the file: its bytes are of no use to the next pull.
+  void Remove();
 
  private:
   Status Write(std::string_view bytes);
@@ -49,6 +51,7 @@ class PartFile {
   // The bytes between the two. libcurl gives 16 KiB at a time, and each write has its price.
   std::string pending_;
   net::Sha256 hash_;
+  std::string digest_;  // what hash_ gave, which it does once
   std::atomic<int64_t>* arrived_ = nullptr;
   std::function<void(int64_t)> on_written_;
 };
@@ -59,7 +62,8 @@ class ImageSource {
   // The bytes of the manifest or index that the name stands for.
   virtual Result<std::string> Top() = 0;
   virtual Result<std::string> ManifestOf(const Descriptor& item) = 0;
-  // Adds to `part` what it lacks of the blob; the caller verifies it.
+  // Adds to `part` what it lacks of the blob; the caller verifies it. kInvalid: what came is not
+  // the blob's.
   virtual Status Fetch(const Descriptor& blob, PartFile& part) = 0;
 };
 
