@@ -218,6 +218,37 @@ class Door(SecurityTest):
             self.forbidden(self.send(who, "POST", PODS, pod("high", {"priorityClassName": "system-node-critical"})),
                            "priorityClassName")
 
+    def test_nor_does_a_group_have_them(self):
+        groups = "/apis/swell.dev/v1/namespaces/nlp/podgroups"
+        group = {"apiVersion": "swell.dev/v1", "kind": "PodGroup", "metadata": {"name": "high"},
+                 "spec": {"priorityClassName": "system-node-critical"}}
+        for who in self.each():
+            self.forbidden(self.send(who, "POST", groups, group), "spec.priorityClassName")
+
+    def test_what_became_of_a_job_is_its_controllers_to_say(self):
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "said"},
+               "spec": {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": {"Worker": {
+                   "replicas": 1, "template": {"spec": pod("x", None, {"name": "pytorch"})["spec"]}}}}}
+        self.made("alice", "POST", JOBS, job)
+        for who in self.each():
+            self.forbidden(self.send(who, "PATCH", f"{JOBS}/said/status", {"status": {"gpuTime": {"lostSeconds": 0}}}))
+        self.made("alice", "DELETE", f"{JOBS}/said")
+
+    def test_a_claims_conditions_do_not_stop_the_cluster(self):
+        claims = "/apis/resource.k8s.io/v1/namespaces/nlp/resourceclaims"
+        numbers = "[" + ",".join(str(i) for i in range(100)) + "]"
+        for name, condition in {"product": f"{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c >= 0)))",
+                                "pattern": f"{numbers}.all(a, '{'a' * 3000}'.matches('(a*a*)*b|$'))"}.items():
+            with self.subTest(name):
+                self.made("alice", "POST", claims, {"metadata": {"name": name}, "spec": {"devices": {"requests": [{
+                    "name": "gpu", "exactly": {"deviceClassName": "gpu.swell.dev",
+                                               "selectors": [{"cel": {"expression": condition}}]}}]}}})
+                self.made("alice", "POST", PODS, pod(name, {
+                    "resourceClaims": [{"name": "gpu", "resourceClaimName": name}]}))
+                self.until(lambda: any("take more than 1000 steps" in one.get("message", "") for one in self.made(
+                    "alice", "GET", f"{PODS}/{name}")["status"].get("conditions", [])))
+                self.made("admin", "DELETE", f"{PODS}/{name}")
+
     def test_marks_of_the_system_are_the_systems(self):
         marks = {"swell.dev/gpu-devices": "0,1,2,3", "swell.dev/preempted-by": "x/y", "swell.dev/gpu-share": "0.1",
                  "swell.dev/pod-security": "privileged"}
