@@ -86,7 +86,7 @@ void ServerImpl::Accept(Port* port) {
     auto accepted = AcceptFrom(port->listener);
     if (accepted.ok()) {
       stats.connections_accepted.fetch_add(1, std::memory_order_relaxed);
-      if (!HasRoomFor(AddressOf(accepted->remote, accepted->uid))) {
+      if (!MakeRoomFor(AddressOf(accepted->remote, accepted->uid))) {
         Refuse(*port, *accepted);
       } else {
         Adopt(*port, std::move(*accepted));
@@ -103,11 +103,36 @@ void ServerImpl::Accept(Port* port) {
   }
 }
 
-bool ServerImpl::HasRoomFor(const std::string& address) const {
-  if (connections_.size() >= config.max_connections) return false;
-  const auto found = addresses_.find(address);
-  return found == addresses_.end() ||
-         found->second < std::max<size_t>(1, config.max_connections / config.address_part);
+// The connection that has waited longest for a request makes room. So a client that opens many and
+// sends nothing keeps no other client out.
+bool ServerImpl::MakeRoomFor(const std::string& address) {
+  const size_t share = std::max<size_t>(1, config.max_connections / config.address_part);
+  const auto own = addresses_.find(address);
+  const bool counted = own != addresses_.end() && !address.empty();
+  if (counted && own->second.connections >= share && !CloseWaiting(address)) return false;
+  if (connections_.size() < config.max_connections) return true;
+  const auto most =
+      std::max_element(addresses_.begin(), addresses_.end(), [](const auto& a, const auto& b) {
+        return a.second.waiting.size() < b.second.waiting.size();
+      });
+  return most != addresses_.end() && CloseWaiting(std::string(most->first));
+}
+
+bool ServerImpl::CloseWaiting(const std::string& address) {
+  const std::list<ServerConnection*>& waiting = addresses_[address].waiting;
+  if (waiting.empty()) return false;
+  waiting.front()->Close(Status(Code::kUnavailable, "others need its place"));
+  return true;
+}
+
+void ServerImpl::SetWaiting(ServerConnection* connection, bool waiting) {
+  if (std::exchange(connection->waiting, waiting) == waiting) return;
+  std::list<ServerConnection*>& list = addresses_[connection->address].waiting;
+  if (waiting) {
+    connection->waiting_at = list.insert(list.end(), connection);
+  } else {
+    list.erase(connection->waiting_at);
+  }
 }
 
 // Out of descriptors: the listener stays readable, and asking in a loop would eat the CPU.
@@ -140,7 +165,8 @@ void ServerImpl::Adopt(const Port& port, Accepted accepted) {
   peer.uid = accepted.uid;
   auto connection = std::make_shared<ServerConnection>(*this, std::move(peer));
   connection->index = connections_.size();
-  if (!connection->address.empty()) ++addresses_[connection->address];
+  ++addresses_[connection->address].connections;
+  SetWaiting(connection.get(), true);
   connections_.push_back(connection);
   stats.connections_open.store(connections_.size(), std::memory_order_relaxed);
   Status started = connection->Start(std::move(accepted.fd), port.tls);
@@ -165,8 +191,9 @@ void ServerImpl::Remove(ServerConnection* connection) {
     connections_[index]->index = index;
   }
   connections_.pop_back();
+  SetWaiting(removed.get(), false);
   const auto address = addresses_.find(removed->address);
-  if (address != addresses_.end() && --address->second == 0) addresses_.erase(address);
+  if (--address->second.connections == 0) addresses_.erase(address);
   stats.connections_open.store(connections_.size(), std::memory_order_relaxed);
   // Its own methods may be on the stack.
   reactor.Post([removed = std::move(removed)] {});

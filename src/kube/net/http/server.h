@@ -40,7 +40,8 @@ struct ServerConfig {
   size_t header_bytes = 64 << 10;
   size_t body_bytes = 3 << 20;           // larger requests get 413
   size_t stream_buffer_bytes = 4 << 20;  // per streaming peer; overflow ends that peer
-  // More are turned away with 503; never more than half of what the process may have open.
+  // Never more than half of what the process may have open. For one more, that which has waited
+  // longest for a request is closed; where none waits, it is turned away with 503.
   size_t max_connections = 8192;
   size_t address_part = 2;  // of these nobody's address has more than one part in so many
   Duration header_timeout = std::chrono::seconds(20);       // first byte to end of head

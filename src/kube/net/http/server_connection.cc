@@ -16,7 +16,8 @@ bool MayHaveBody(int status) { return status >= 200 && status != 204 && status !
 }  // namespace
 
 std::string AddressOf(std::string_view remote, int64_t uid) {
-  return std::string(uid >= 0 ? std::string_view() : WithoutPort(remote));
+  if (uid >= 0) return "";
+  return std::string(remote.starts_with("127.") ? "127.0.0.1" : WithoutPort(remote));
 }
 
 ServerConnection::ServerConnection(ServerImpl& server, PeerIdentity peer)
@@ -124,6 +125,7 @@ void ServerConnection::DispatchRequest() {
   }
   request.client = client_;
   Enter(Phase::kBusy);
+  server_.SetWaiting(this, false);
   current_ = std::make_shared<ExchangeState>(std::move(request), server_.mailbox,
                                              server_.config.stream_buffer_bytes, weak_from_this());
   server_.Dispatch(current_);
@@ -247,6 +249,7 @@ void ServerConnection::FinishAnswer() {
 void ServerConnection::NextRequest() {
   if (channel_->queued_bytes() > kAnswerBacklog) return;
   Enter(Phase::kIdle);
+  server_.SetWaiting(this, true);
   channel_->SetReading(true);
   if (!buffered_.empty()) ParseBuffered();
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,7 +26,8 @@ namespace swell::net {
 
 class ServerConnection;
 
-// Empty for this machine's own sockets.
+// Empty for sockets of the machine's file system; one for all of its loopback addresses, of which a
+// program of the machine takes what it likes.
 std::string AddressOf(std::string_view remote, int64_t uid);
 
 class ServerImpl {
@@ -39,6 +41,8 @@ class ServerImpl {
   // For connections.
   void Dispatch(std::shared_ptr<ExchangeState> state);
   void Remove(ServerConnection* connection);
+  // Whether the connection waits for a request of its peer's.
+  void SetWaiting(ServerConnection* connection, bool waiting);
   // The connection has something to do: now, where not much is done this turn; else when it is the
   // turn of its client, who is next by having had least of this thread's time.
   void TakeTurn(const std::shared_ptr<ServerConnection>& connection);
@@ -54,6 +58,10 @@ class ServerImpl {
   ServerStats stats;
 
  private:
+  struct Address {
+    size_t connections = 0;
+    std::list<ServerConnection*> waiting;  // the longest first
+  };
   struct Port {
     Listener listener;
     std::shared_ptr<TlsContext> tls;
@@ -71,13 +79,14 @@ class ServerImpl {
   void ArmTurns();
   void ServeTurns();
   void ShakeNext();
-  bool HasRoomFor(const std::string& address) const;
+  bool MakeRoomFor(const std::string& address);
+  bool CloseWaiting(const std::string& address);
 
   const Clock& clock_;
   Handler& handler_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<std::shared_ptr<ServerConnection>> connections_;  // each knows its index
-  std::map<std::string, size_t> addresses_;                     // connections of each
+  std::map<std::string, Address> addresses_;
   FairQueue<std::shared_ptr<ServerConnection>> turns_;
   bool turns_armed_ = false;
   FairQueue<std::shared_ptr<ServerConnection>> handshakes_;  // whose next step waits
@@ -127,6 +136,8 @@ class ServerConnection final : public Channel::Events,
   size_t index = 0;           // in ServerImpl's list
   bool waits = false;         // for its turn
   const std::string address;  // of the peer
+  bool waiting = false;       // its place in ServerImpl's list, if it waits
+  std::list<ServerConnection*>::iterator waiting_at;
 
  private:
   enum class Phase {
