@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/strings.h"
 #include "cli/jobs/gate_request.h"
@@ -237,11 +238,72 @@ JobInfo InfoOf(JobView view) {
 
 namespace {
 
+// The jobs of a namespace by the names of their objects, and how many tasks each array has there.
+struct NamedJobs {
+  std::map<std::string_view, const JobInfo*> by_name;
+  std::map<std::string_view, size_t> tasks;
+};
+
+// "afterok:a:b+c" by numbers. An array that is named whole is "12_*"; what is gone keeps its name.
+std::string NumberedTerm(std::string_view term, const NamedJobs& jobs) {
+  const size_t colon = term.find(':');
+  if (colon == std::string_view::npos) return std::string(term);
+  std::string text(term.substr(0, colon));
+  std::map<std::string_view, std::vector<std::string>> of_array;
+  std::vector<std::pair<std::string_view, std::string>> words;  // of an array that is named first
+  for (std::string_view part : Split(term.substr(colon + 1), ':')) {
+    for (std::string_view name : Split(part, '+')) {
+      const auto found = jobs.by_name.find(name);
+      if (found == jobs.by_name.end()) {
+        words.emplace_back("", name);
+        continue;
+      }
+      const JobInfo& job = *found->second;
+      if (job.array_id.empty()) {
+        words.emplace_back("", job.id);
+        continue;
+      }
+      if (of_array[job.array_id].empty()) words.emplace_back(job.array_id, "");
+      of_array[job.array_id].push_back(job.JobId());
+    }
+  }
+  for (const auto& [array, id] : words) {
+    if (array.empty()) {
+      text += StrCat(":", id);
+    } else if (of_array[array].size() == jobs.tasks.at(array)) {
+      text += StrCat(":", array, "_*");
+    } else {
+      text += StrCat(":", Join(of_array[array], ":"));
+    }
+  }
+  return text;
+}
+
+// Jobs wait for objects by name, and people know them by number.
+void NumberDependencies(std::vector<JobInfo>& all) {
+  std::map<std::string_view, NamedJobs> by_namespace;
+  for (const JobInfo& job : all) {
+    NamedJobs& jobs = by_namespace[job.view.ns];
+    jobs.by_name.emplace(job.view.name, &job);
+    if (!job.array_id.empty()) ++jobs.tasks[job.array_id];
+  }
+  for (JobInfo& job : all) {
+    if (job.dependency.empty()) continue;
+    const char separator = job.dependency.find('?') == std::string::npos ? ',' : '?';
+    std::vector<std::string> terms;
+    for (std::string_view term : Split(job.dependency, separator)) {
+      terms.push_back(NumberedTerm(term, by_namespace[job.view.ns]));
+    }
+    job.dependency = Join(terms, std::string(1, separator));
+  }
+}
+
 std::vector<JobInfo> InfosOf(std::vector<JobView> views) {
   std::vector<JobInfo> all;
   all.reserve(views.size());
   for (JobView& view : views) all.push_back(InfoOf(std::move(view)));
   std::stable_sort(all.begin(), all.end(), Before);
+  NumberDependencies(all);
   return all;
 }
 

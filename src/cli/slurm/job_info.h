@@ -38,7 +38,7 @@ struct JobInfo {
   std::string array_id, task_id;
   JobState state;
   std::string reason;      // "Resources", "None"
-  std::string dependency;  // "afterok:a:b", of what it still waits for
+  std::string dependency;  // "afterok:12:13_*", while it waits
   std::string waits;       // the whole sentence why it waits
   std::string name, user, account, partition, qos, command, work_dir, std_out, std_err, comment;
   int64_t nodes = 1, tasks = 1, cpus = 0, milli_gpus = 0, memory_mib = 0, priority = 0;

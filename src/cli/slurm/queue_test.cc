@@ -303,13 +303,33 @@ TEST_F(SlurmQueueTest, AGateIsShownWithItsSentence) {
   ASSERT_EQ(said.status, 200) << said.text;
   ASSERT_EQ(Run({"scontrol", "show", "job", then.substr(5)}), 0) << err_;
   for (const std::string& part :
-       {StrCat("Reason=DependencyNeverSatisfied Dependency=afterok:", name_, "\n"),
+       {StrCat("Reason=DependencyNeverSatisfied Dependency=afterok:", id_, "\n"),
         std::string("Why=job x failed\n")}) {
     EXPECT_NE(out_.find(part), std::string::npos) << part << out_;
   }
   ASSERT_EQ(Run({"swell", "why", then}), 0) << err_;
   EXPECT_EQ(out_, StrCat(then, " waits for ever: job x failed; swell delete trainingjob.swell.dev/",
                          then, " -n default removes it.\n"));
+}
+
+TEST_F(SlurmQueueTest, DependenciesHaveTheNumbersOfJobs) {
+  ASSERT_EQ(Sbatch("-J sweep --array=0-2"), 0) << err_;
+  const std::string array = Number();
+  const std::vector<std::string> wanted{
+      StrCat("afterok:", id_, ":", array, "_*"), StrCat("afternotok:", array, "_*"),
+      StrCat("afterok:", array, "_0:", array, "_2,afterany:", id_)};
+  std::string shown;
+  for (const std::string& one : wanted) {
+    std::string typed = one;
+    if (const size_t star = typed.find("_*"); star != std::string::npos) typed.resize(star);
+    ASSERT_EQ(Sbatch("-J then -d " + typed), 0) << err_;
+    shown += one + "\n";
+  }
+  EXPECT_EQ(Queue({"-n", "then", "-o", "%E"}), shown);
+  // The object of one that is gone is all that is known of it.
+  ASSERT_EQ(Run({"swell", "delete", "trainingjob", name_}), 0) << err_;
+  EXPECT_EQ(Queue({"-n", "then", "-o", "%E"}).substr(0, 9 + name_.size()),
+            "afterok:" + name_ + ":");
 }
 
 TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {
