@@ -11,6 +11,17 @@ namespace swell::cli::slurm {
 namespace {
 
 constexpr size_t kWidthMax = 1000;
+constexpr size_t kLongFormatWidth = 20;
+
+// Takes the digits at its beginning.
+size_t TakeWidth(std::string_view& text) {
+  size_t width = 0;
+  while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    width = std::min(kWidthMax, width * 10 + static_cast<size_t>(text[0] - '0'));
+    text.remove_prefix(1);
+  }
+  return width;
+}
 
 }  // namespace
 
@@ -33,9 +44,9 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
       part.right = true;
       ++i;
     }
-    while (i + 1 < format.size() && format[i + 1] >= '0' && format[i + 1] <= '9') {
-      part.width = std::min(kWidthMax, part.width * 10 + static_cast<size_t>(format[++i] - '0'));
-    }
+    std::string_view rest = format.substr(i + 1);
+    part.width = TakeWidth(rest);
+    i = format.size() - rest.size() - 1;
     part.letter = i + 1 < format.size() ? format[++i] : '%';
     if (letters.find(part.letter) == std::string_view::npos) {
       if (std::isalpha(static_cast<unsigned char>(part.letter)) == 0) {
@@ -45,6 +56,37 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
       part.known = false;
     }
     parts.emplace_back();
+  }
+  return parts;
+}
+
+Result<std::vector<FormatPart>> ParseLongFormat(std::string_view list,
+                                                std::span<const LongName> names,
+                                                std::string* unknown) {
+  std::vector<FormatPart> parts(1);
+  for (const std::string& word : CommaList(list)) {
+    FormatPart& part = parts.back();
+    const size_t colon = word.find(':');
+    const std::string name = ToLower(word.substr(0, colon));
+    const auto found = std::find_if(names.begin(), names.end(), [&name](const LongName& one) {
+      return ToLower(one.name) == name;
+    });
+    part.known = found != names.end();
+    part.letter = part.known ? found->letter : '?';
+    if (!part.known) *unknown += StrCat(unknown->empty() ? "" : " ", word.substr(0, colon));
+    part.width = kLongFormatWidth;
+    std::string_view rest;
+    if (colon != std::string::npos) {
+      rest = std::string_view(word).substr(colon + 1);
+      part.right = rest.starts_with('.');
+      if (part.right) rest.remove_prefix(1);
+      part.width = TakeWidth(rest);
+    }
+    parts.push_back({.text = std::string(rest)});
+  }
+  if (parts.size() == 1) {
+    return Misuse(
+        StrCat("--Format ", Quote(list), ": expected names of columns, like JobID:10,Name:.30"));
   }
   return parts;
 }

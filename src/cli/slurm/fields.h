@@ -1,10 +1,11 @@
 // Fields: the columns of Slurm's tables, chosen by letters ("%.18i %j") or by names
-// ("JobID,State%20").
+// ("JobID,State%20", "JobID:10,State").
 // - Threads: pure functions.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,16 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
                                             std::string_view format,
                                             std::string_view letters,
                                             std::string* unknown);
+// A column that --Format names.
+struct LongName {
+  std::string_view name;
+  char letter;
+};
+// "JobID:10,Name:.30", of `names` in any case, as the letters that they stand for. A column that
+// says no width has 20, as Slurm's; what follows the width is printed after the column.
+Result<std::vector<FormatPart>> ParseLongFormat(std::string_view list,
+                                                std::span<const LongName> names,
+                                                std::string* unknown);
 // What is said of them.
 std::string UnknownColumns(std::string_view unknown);
 std::string FormatRow(const std::vector<FormatPart>& format,

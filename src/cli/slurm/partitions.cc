@@ -84,10 +84,19 @@ std::string ReasonOf(const NodeView& node) {
   return StateOf(node).usable ? "none" : node.StatusWord();
 }
 
-std::string GresOf(const NodeView& node) {
+namespace {
+
+std::string GresText(const NodeView& node, const std::string& gpus) {
   if (node.gpus() == 0) return "(null)";
-  return node.gpu_type.empty() ? StrCat("gpu:", node.gpus())
-                               : StrCat("gpu:", node.gpu_type, ":", node.gpus());
+  return node.gpu_type.empty() ? StrCat("gpu:", gpus) : StrCat("gpu:", node.gpu_type, ":", gpus);
+}
+
+}  // namespace
+
+std::string GresOf(const NodeView& node) { return GresText(node, std::to_string(node.gpus())); }
+
+std::string GresUsedOf(const NodeView& node) {
+  return GresText(node, GpuText(node.used.milli_gpus));
 }
 
 }  // namespace swell::cli::slurm

@@ -38,5 +38,7 @@ NodeState StateOf(const NodeView& node);
 std::string ReasonOf(const NodeView& node);
 // "gpu:8", "gpu:NVIDIA-A100:8", "(null)".
 std::string GresOf(const NodeView& node);
+// The same of those that pods hold.
+std::string GresUsedOf(const NodeView& node);
 
 }  // namespace swell::cli::slurm

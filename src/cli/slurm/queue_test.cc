@@ -241,6 +241,25 @@ TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
             "64\n");
 }
 
+TEST_F(SlurmQueueTest, ColumnsAreChosenByNames) {
+  Runs();
+  const std::string spaces(20 - id_.size(), ' ');
+  EXPECT_EQ(Queue({"-O", "jobid,Name:.7,STATE:9|,tres-per-node:0"}),
+            StrCat(id_, spaces, "  trainRUNNING  |gres/gpu:4\n"));
+  EXPECT_EQ(Queue({"--Format=JobArrayID:6,tres-alloc:4,NodeList:8"}),
+            StrCat(id_, std::string(6 - id_.size(), ' '), "N/A node-1  \n"));
+  EXPECT_EQ(err_,
+            "squeue: warning: nothing is known here for tres-alloc; N/A stands in its place\n");
+  EXPECT_EQ(Run({"squeue", "-O", ","}), 2);
+  ASSERT_EQ(Run({"sinfo", "-p", "all", "-O", "NodeHost:10,Features:23,GresUsed:0"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "HOSTNAMES AVAIL_FEATURES         GRES_USED\n"
+            "node-1    NVIDIA-A100-SXM4-80GB  gpu:NVIDIA-A100-SXM4-80GB:4\n"
+            "node-2    NVIDIA-A100-SXM4-80GB  gpu:NVIDIA-A100-SXM4-80GB:0\n");
+  ASSERT_EQ(Run({"sinfo", "-h", "-p", "big", "-o", "%N %f"}), 0) << err_;
+  EXPECT_EQ(out_, "node-1 NVIDIA-A100-SXM4-80GB\n");
+}
+
 TEST_F(SlurmQueueTest, SinfoSaysWhyANodeIsDrained) {
   Status("/api/v1/nodes/node-2",
          R"({"status":{"conditions":[{"type":"Ready","status":"True"},

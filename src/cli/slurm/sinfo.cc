@@ -27,6 +27,9 @@ struct Group {
   std::vector<const NodeView*> nodes;
 };
 
+// Slurm has it as a name alone.
+constexpr char kGresUsed = '+';
+
 std::string Title(char letter) {
   switch (letter) {
     case 'P':
@@ -55,13 +58,23 @@ std::string Title(char letter) {
       return "CPUS(A/I/O/T)";
     case 'm':
       return "MEMORY";
+    case 'f':
+      return "AVAIL_FEATURES";
+    case kGresUsed:
+      return "GRES_USED";
     default:
       return "REASON";
   }
 }
-constexpr std::string_view kLetters = "PRalDFtTNnGcCmE";
+constexpr std::string_view kLetters = "PRalDFtTNnGcCmfE";
+constexpr LongName kLongNames[] = {
+    {"Available", 'a'},   {"CPUs", 'c'},          {"CPUsState", 'C'},      {"Features", 'f'},
+    {"FeaturesAct", 'f'}, {"Gres", 'G'},          {"GresUsed", kGresUsed}, {"Memory", 'm'},
+    {"NodeAIOT", 'F'},    {"NodeHost", 'n'},      {"NodeList", 'N'},       {"Nodes", 'D'},
+    {"Partition", 'P'},   {"PartitionName", 'R'}, {"Reason", 'E'},         {"StateCompact", 't'},
+    {"StateLong", 'T'},   {"Time", 'l'}};
 // Those that say something of one node: nodes on a line are alike in them.
-constexpr std::string_view kOfOneNode = "tTnGcmE";
+constexpr std::string_view kOfOneNode = "tTnGcmfE+";
 
 // "3/1/0/4": allocated, idle, others, all.
 std::string FourOf(int64_t taken, int64_t idle, int64_t other) {
@@ -120,6 +133,10 @@ std::string Value(const Group& group, char letter) {
       return CpuCounts(group);
     case 'm':
       return std::to_string(first.total.memory >> 20);
+    case 'f':
+      return first.gpu_type.empty() ? "(null)" : first.gpu_type;
+    case kGresUsed:
+      return GresUsedOf(first);
     default:
       return OneLine(ReasonOf(first));
   }
@@ -132,6 +149,8 @@ class SinfoAction final : public Action {
     flags.Switch("-l,--long", &long_, "more columns");
     flags.Switch("-s,--summarize", &summary_, "a line for each partition");
     flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%P %D %t %G %N'");
+    flags.Text("-O,--Format", &long_format_, "NAMES",
+               "columns by name, such as NodeHost:10,Gres,GresUsed");
     flags.Text("-p,--partition", &partitions_, "POOL[,POOL]", "only these node pools");
     flags.Text("-n,--nodes", &nodes_, "NODES", "only these nodes");
     flags.Text("-t,--states", &states_, "STATE[,STATE]",
@@ -141,21 +160,12 @@ class SinfoAction final : public Action {
     flags.Switch("-r,--responding", &responding_, "only nodes that are ready");
     flags.Switch("-R,--list-reasons", &reasons_, "nodes that get no jobs, and why");
     flags.Refuse("-i,--iterate", "watch -n5 sinfo repeats it; swell top shows the nodes live");
-    flags.Refuse("-O,--Format", "--format chooses columns by letters: '%P %D %t %N'");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    const std::string_view usual = reasons_            ? kReasons
-                                   : by_node_ && long_ ? kNodesLong
-                                   : by_node_          ? kNodes
-                                   : summary_          ? kSummary
-                                   : long_             ? kLong
-                                                       : kUsual;
     std::string unknown;
-    SWELL_ASSIGN_OR_RETURN(
-        const auto format,
-        ParseFormat("--format", format_.empty() ? usual : format_, kLetters, &unknown));
+    SWELL_ASSIGN_OR_RETURN(const auto format, Format(&unknown));
     if (!unknown.empty()) session.ErrLine(StrCat("sinfo: ", UnknownColumns(unknown)));
     SWELL_RETURN_IF_ERROR(CheckStates());
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("--nodes", nodes_));
@@ -175,6 +185,17 @@ class SinfoAction final : public Action {
   }
 
  private:
+  Result<std::vector<FormatPart>> Format(std::string* unknown) const {
+    if (!long_format_.empty()) return ParseLongFormat(long_format_, kLongNames, unknown);
+    const std::string_view usual = reasons_            ? kReasons
+                                   : by_node_ && long_ ? kNodesLong
+                                   : by_node_          ? kNodes
+                                   : summary_          ? kSummary
+                                   : long_             ? kLong
+                                                       : kUsual;
+    return ParseFormat("--format", format_.empty() ? usual : format_, kLetters, unknown);
+  }
+
   Status CheckStates() const {
     static constexpr std::string_view kStates[] = {"all",   "idle",      "mix",   "mixed",
                                                    "alloc", "allocated", "drain", "drained",
@@ -236,7 +257,7 @@ class SinfoAction final : public Action {
 
   bool by_node_ = false, long_ = false, summary_ = false, no_header_ = false, responding_ = false;
   bool ignored_ = false, reasons_ = false;
-  std::string format_, partitions_, nodes_, states_;
+  std::string format_, long_format_, partitions_, nodes_, states_;
   std::set<std::string> named_;
 };
 

@@ -101,6 +101,17 @@ constexpr Column kColumns[] = {
     {'k', "COMMENT", [](const JobInfo& j, WallTime) { return OrNull(j.comment); }},
 };
 
+constexpr LongName kLongNames[] = {
+    {"Account", 'a'},   {"ArrayJobID", 'F'}, {"ArrayTaskID", 'K'},  {"BatchHost", 'B'},
+    {"Command", 'o'},   {"Comment", 'k'},    {"Dependency", 'E'},   {"EndTime", 'e'},
+    {"Feature", 'f'},   {"JobArrayID", 'i'}, {"JobID", 'A'},        {"MinCpus", 'c'},
+    {"MinMemory", 'm'}, {"Name", 'j'},       {"NodeList", 'N'},     {"NumCPUs", 'C'},
+    {"NumNodes", 'D'},  {"Partition", 'P'},  {"Priority", 'p'},     {"PriorityLong", 'Q'},
+    {"QOS", 'q'},       {"Reason", 'r'},     {"ReasonList", 'R'},   {"Reservation", 'v'},
+    {"StartTime", 'S'}, {"State", 'T'},      {"StateCompact", 't'}, {"SubmitTime", 'V'},
+    {"TimeLeft", 'L'},  {"TimeLimit", 'l'},  {"TimeUsed", 'M'},     {"tres-per-node", 'b'},
+    {"UserName", 'u'},  {"WorkDir", 'Z'}};
+
 const Column& ColumnOf(char letter) {
   return *std::find_if(std::begin(kColumns), std::end(kColumns),
                        [letter](const Column& one) { return one.letter == letter; });
@@ -204,6 +215,7 @@ class SqueueAction final : public Action {
                "only in these states, by code or word; all for every one");
     flags.Group("Output");
     flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%.18i %.9P %j %T %R'");
+    flags.Text("-O,--Format", &long_format_, "NAMES", "columns by name, such as JobID:10,Name:.30");
     flags.Switch("-l,--long", &long_, "more columns");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
     flags.Switch("-r,--array", &each_task_,
@@ -213,17 +225,12 @@ class SqueueAction final : public Action {
     flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
     flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
     flags.Refuse("-S,--sort", "jobs are in the order of their numbers; sort(1) orders lines");
-    flags.Refuse("-O,--Format", "--format chooses columns by letters: '%i %j %T'");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    const std::string text = !format_.empty() ? format_
-                                              : std::string(start_  ? kStart
-                                                            : long_ ? kLong
-                                                                    : kUsual);
     std::string unknown;
-    SWELL_ASSIGN_OR_RETURN(const auto format, ParseFormat("--format", text, Letters(), &unknown));
+    SWELL_ASSIGN_OR_RETURN(const auto format, Format(&unknown));
     if (!unknown.empty()) session.ErrLine(StrCat("squeue: ", UnknownColumns(unknown)));
     SWELL_RETURN_IF_ERROR(ReadFilters());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -254,6 +261,12 @@ class SqueueAction final : public Action {
   }
 
  private:
+  Result<std::vector<FormatPart>> Format(std::string* unknown) const {
+    if (!long_format_.empty()) return ParseLongFormat(long_format_, kLongNames, unknown);
+    const std::string_view usual = start_ ? kStart : long_ ? kLong : kUsual;
+    return ParseFormat("--format", format_.empty() ? usual : format_, Letters(), unknown);
+  }
+
   // Jobs that are over are known, and have left the queue.
   Status CheckChoices(Session& session, Api& api, const std::vector<JobInfo>& all) const {
     for (const JobChoice& choice : choices_) {
@@ -299,7 +312,7 @@ class SqueueAction final : public Action {
            accounts_.Takes(job.account) && qos_.Takes(job.qos);
   }
 
-  std::string jobs_, nodes_, states_, format_;
+  std::string jobs_, nodes_, states_, format_, long_format_;
   NameFilter users_, names_, partitions_, accounts_, qos_;
   bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
        each_task_ = false, ignored_ = false;
