@@ -260,6 +260,20 @@ TEST_F(SlurmQueueTest, ColumnsAreChosenByNames) {
   EXPECT_EQ(out_, "node-1 NVIDIA-A100-SXM4-80GB\n");
 }
 
+TEST_F(SlurmQueueTest, SortOrdersLines) {
+  Runs();
+  server_.executor.Advance(std::chrono::seconds(100));
+  ASSERT_EQ(Sbatch("-J big --gpus=8 -t 2-0"), 0) << err_;
+  ASSERT_EQ(Sbatch("-J any"), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%j", "-S", "j"}), "any\nbig\ntrain\n");
+  EXPECT_EQ(Queue({"-o", "%j", "--sort=-i"}), "any\nbig\ntrain\n");
+  EXPECT_EQ(Queue({"-o", "%j", "-S", "l"}), "train\nbig\nany\n") << "no limit is the longest";
+  EXPECT_EQ(Queue({"-o", "%j", "-S", "-M,j"}), "train\nany\nbig\n");
+  EXPECT_EQ(Queue({"-o", "%j", "-S", "+t,-V,-j"}), "big\nany\ntrain\n");
+  EXPECT_EQ(Run({"squeue", "-S", "jobid"}), 2);
+  EXPECT_NE(err_.find("--sort \"jobid\""), std::string::npos) << err_;
+}
+
 TEST_F(SlurmQueueTest, SinfoSaysWhyANodeIsDrained) {
   Status("/api/v1/nodes/node-2",
          R"({"status":{"conditions":[{"type":"Ready","status":"True"},

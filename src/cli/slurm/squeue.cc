@@ -172,6 +172,49 @@ json::Value ToJson(const JobInfo& job, WallTime now) {
   return out;
 }
 
+// Amounts and times by their values, numbers of jobs before names, the rest by the text.
+std::pair<int64_t, std::string> SortKey(const JobInfo& job, char letter, WallTime now) {
+  if (letter == 'M') return {job.Elapsed(now).value_or(Duration(0)).count(), ""};
+  if (letter == 'l' || letter == 'L') {
+    if (job.time_limit_s == 0) return {INT64_MAX, ""};
+    const Duration used = letter == 'L' ? job.Elapsed(now).value_or(Duration(0)) : Duration(0);
+    return {Duration(std::chrono::seconds(job.time_limit_s) - used).count(), ""};
+  }
+  const std::string text = ColumnOf(letter).value(job, now);
+  if (letter == 'A' || letter == 'p') letter = letter == 'A' ? 'i' : 'Q';
+  const json::Value value = JsonOf(job, letter, text);
+  return value.is_int64() ? std::pair(value.get_int64(), std::string())
+                          : std::pair(INT64_MAX, text);
+}
+
+struct SortBy {
+  char letter = 0;
+  bool falls = false;
+};
+
+Result<std::vector<SortBy>> ParseSort(std::string_view list) {
+  std::vector<SortBy> order;
+  for (const std::string& word : CommaList(list)) {
+    const bool has_sign = word[0] == '-' || word[0] == '+';
+    const std::string letter = has_sign ? word.substr(1) : word;
+    if (letter.size() != 1 || Letters().find(letter) == std::string::npos) {
+      return Misuse(StrCat("--sort ", Quote(word), ": expected letters of columns, like P,-M"));
+    }
+    order.push_back({letter[0], word[0] == '-'});
+  }
+  return order;
+}
+
+void Sort(std::vector<JobInfo>& jobs, const std::vector<SortBy>& order, WallTime now) {
+  // Jobs that are alike in one column stay as the next ones have ordered them.
+  for (auto by = order.rbegin(); by != order.rend(); ++by) {
+    std::stable_sort(jobs.begin(), jobs.end(), [&](const JobInfo& a, const JobInfo& b) {
+      const auto key_a = SortKey(a, by->letter, now), key_b = SortKey(b, by->letter, now);
+      return by->falls ? key_b < key_a : key_a < key_b;
+    });
+  }
+}
+
 // The tasks of an array that wait for the same reason, as one: 1532_[3-99%8].
 std::vector<JobInfo> MergeWaitingTasks(std::vector<JobInfo> jobs) {
   struct Group {
@@ -220,17 +263,19 @@ class SqueueAction final : public Action {
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
     flags.Switch("-r,--array", &each_task_,
                  "a line for each task of an array, also for those that wait");
+    flags.Text("-S,--sort", &sort_, "LETTERS",
+               "order by the letters of --format, such as 'P,-M'; with - the other way");
     flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
     flags.Switch("--json", &json_, "print a JSON document");
     flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
     flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
-    flags.Refuse("-S,--sort", "jobs are in the order of their numbers; sort(1) orders lines");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     std::string unknown;
     SWELL_ASSIGN_OR_RETURN(const auto format, Format(&unknown));
+    SWELL_ASSIGN_OR_RETURN(const auto order, ParseSort(sort_));
     if (!unknown.empty()) session.ErrLine(StrCat("squeue: ", UnknownColumns(unknown)));
     SWELL_RETURN_IF_ERROR(ReadFilters());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -244,6 +289,7 @@ class SqueueAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
     SWELL_RETURN_IF_ERROR(CheckChoices(session, *api, all));
     std::erase_if(all, [this](const JobInfo& job) { return !Takes(job); });
+    Sort(all, order, session.Now());
     if (json_) {
       json::Array jobs;
       for (const JobInfo& job : all) jobs.push_back(ToJson(job, session.Now()));
@@ -312,7 +358,7 @@ class SqueueAction final : public Action {
            accounts_.Takes(job.account) && qos_.Takes(job.qos);
   }
 
-  std::string jobs_, nodes_, states_, format_, long_format_;
+  std::string jobs_, nodes_, states_, format_, long_format_, sort_;
   NameFilter users_, names_, partitions_, accounts_, qos_;
   bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
        each_task_ = false, ignored_ = false;
