@@ -399,6 +399,38 @@ TEST_F(SlurmQueueTest, ATimeLimitBecomesShorterOnly) {
   EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "Partition=big"}), 2);
 }
 
+TEST_F(SlurmQueueTest, TasksThatWaitGetAnotherLimit) {
+  ASSERT_EQ(Sbatch("-J sweep --array=0-2"), 0) << err_;
+  const std::string array = Number();
+  const std::string first = "sweep-" + array;
+  JobPod(first, "Running");
+  JobBecomes(first, "Running");
+  ASSERT_EQ(Run({"scontrol", "update", "JobId=" + array, "ArrayTaskThrottle=1"}), 0) << err_;
+  EXPECT_EQ(Queue({"-n", "sweep", "-o", "%i %t %r"}),
+            StrCat(array, "_0 R None\n", array, "_[1-2%1] PD JobArrayTaskLimit\n"));
+  EXPECT_FALSE(json::GetBool(JobOf(first), {"spec", "suspend"})) << "it runs on";
+  ASSERT_EQ(Run({"scontrol", "update", "JobId=" + array, "ArrayTaskThrottle=0"}), 0) << err_;
+  EXPECT_EQ(Queue({"-n", "sweep", "-t", "PD", "-o", "%i"}), array + "_[1-2]\n");
+  EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "ArrayTaskThrottle=1"}), 1);
+  EXPECT_NE(err_.find("is not an array"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"scontrol", "update", "JobId=" + array, "ArrayTaskThrottle=-1"}), 2);
+}
+
+TEST_F(SlurmQueueTest, AJobThatWaitsGetsALaterStart) {
+  ASSERT_EQ(Run({"scontrol", "update", "JobId=" + id_, "StartTime=now+1hour"}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%t %r"}), "PD BeginTime\n");
+  EXPECT_TRUE(json::GetBool(JobOf(name_), {"spec", "suspend"}));
+  const json::Value later = JobOf(name_);
+  EXPECT_EQ(api::Annotation(later, "swell.dev/start-not-before"),
+            api::FormatTime(server_.executor.Now() + std::chrono::hours(1)));
+  ASSERT_EQ(Run({"scontrol", "update", "JobId=" + id_, "StartTime=now"}), 0) << err_;
+  const json::Value now = JobOf(name_);
+  EXPECT_EQ(api::Annotation(now, "swell.dev/start-not-before"), "");
+  Runs();
+  EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "StartTime=now+1hour"}), 1);
+  EXPECT_NE(err_.find("StartTime is for jobs that wait"), std::string::npos) << err_;
+}
+
 TEST_F(SlurmQueueTest, SprioShowsWhatDecidesTheOrderOfJobsThatWait) {
   server_.executor.Advance(std::chrono::seconds(65));
   Status("/apis/swell.dev/v1/projects/vision",

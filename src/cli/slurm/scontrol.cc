@@ -1,4 +1,4 @@
-// scontrol: shows jobs, nodes and partitions in full, holds and releases jobs, changes their limit.
+// scontrol: shows jobs, nodes and partitions in full, holds, releases and changes jobs.
 #include <algorithm>
 
 #include "base/strings.h"
@@ -11,6 +11,7 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli::slurm {
@@ -287,32 +288,95 @@ class UpdateAction final : public Action {
  public:
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    std::string id, limit;
+    std::string id;
+    Changes changes;
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
       const std::string name = ToLower(word.substr(0, equals));
       const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
       if (name == "jobid" || name == "job") {
         id = value;
-      } else if (name == "timelimit") {
-        limit = value;
       } else {
-        return Misuse(
-            StrCat("update ", Quote(word),
-                   ": only TimeLimit can be changed; cancel the job and submit it again"));
+        SWELL_RETURN_IF_ERROR(Read(name, word, value, session.Now(), changes));
       }
     }
-    if (id.empty() || limit.empty()) {
-      return Misuse("expected JobId= and TimeLimit=: scontrol update JobId=1532 TimeLimit=2:00:00");
+    if (id.empty() || changes.none()) {
+      return Misuse(
+          "expected JobId= and what to change: scontrol update JobId=1532 TimeLimit=2:00:00");
     }
-    SWELL_ASSIGN_OR_RETURN(const int64_t seconds, ParseTimeLimit("TimeLimit", limit));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, {id}));
-    for (const JobInfo& job : jobs) SWELL_RETURN_IF_ERROR(SetLimit(*api, job, seconds));
+    for (const JobInfo& job : jobs) {
+      if (changes.limit_s) SWELL_RETURN_IF_ERROR(SetLimit(*api, job, *changes.limit_s));
+      if (changes.at_once) SWELL_RETURN_IF_ERROR(SetAtOnce(*api, job, *changes.at_once));
+      if (changes.start) {
+        SWELL_RETURN_IF_ERROR(SetStart(*api, job, *changes.start, session.Now()));
+      }
+    }
     return 0;
   }
 
  private:
+  struct Changes {
+    std::optional<int64_t> limit_s, at_once;
+    std::optional<WallTime> start;
+    bool none() const { return !limit_s && !at_once && !start; }
+  };
+
+  static Status Read(const std::string& name,
+                     const std::string& word,
+                     const std::string& value,
+                     WallTime now,
+                     Changes& changes) {
+    if (name == "timelimit") {
+      SWELL_ASSIGN_OR_RETURN(changes.limit_s, ParseTimeLimit("TimeLimit", value));
+    } else if (name == "arraytaskthrottle") {
+      SWELL_ASSIGN_OR_RETURN(changes.at_once, ParseCount("ArrayTaskThrottle", value, 0));
+    } else if (name == "starttime" || name == "eligibletime") {
+      SWELL_ASSIGN_OR_RETURN(changes.start, ParseBegin("StartTime", value, now));
+    } else {
+      return Misuse(StrCat("update ", Quote(word),
+                           ": only TimeLimit, ArrayTaskThrottle and StartTime can be changed; "
+                           "cancel the job and submit it again"));
+    }
+    return Status::Ok();
+  }
+
+  // Its controller lets it run when that has come true; null: it no longer waits for that.
+  static Status SetWait(Api& api, const JobInfo& job, std::string_view key, json::Value value) {
+    json::Value patch = json::Object{};
+    if (!value.is_null()) {
+      json::Set(patch, {"metadata", "annotations", api::keys::kGate}, "closed");
+      api::SetSuspended(patch, job.view.kind->suspend, true);
+    }
+    json::Set(patch, {"metadata", "annotations", key}, std::move(value));
+    return api
+        .Patch(job.view.kind->resource, job.view.ns, job.view.name, client::PatchType::kMerge,
+               patch)
+        .status();
+  }
+
+  // Of its tasks that wait; those that run are not stopped. 0: as many as there is room for.
+  static Status SetAtOnce(Api& api, const JobInfo& job, int64_t at_once) {
+    if (job.array_id.empty()) {
+      return Status(Code::kConflict, StrCat("job ", job.JobId(),
+                                            " is not an array, and ArrayTaskThrottle says how "
+                                            "many tasks of an array run at once"));
+    }
+    if (job.state.code != kPending.code) return Status::Ok();
+    return SetWait(api, job, api::keys::kArrayAtOnce,
+                   at_once > 0 ? json::Value(std::to_string(at_once)) : json::Value(nullptr));
+  }
+
+  static Status SetStart(Api& api, const JobInfo& job, WallTime start, WallTime now) {
+    if (job.state.code != kPending.code) {
+      return Status(Code::kConflict, StrCat("job ", job.JobId(), " is ", job.state.word,
+                                            ", and StartTime is for jobs that wait"));
+    }
+    return SetWait(api, job, api::keys::kStartNotBefore,
+                   start > now ? json::Value(api::FormatTime(start)) : json::Value(nullptr));
+  }
+
   // Kubernetes lets a pod's limit become shorter, and never longer.
   static Status SetLimit(Api& api, const JobInfo& job, int64_t seconds) {
     const bool longer = job.time_limit_s > 0 && (seconds == 0 || seconds > job.time_limit_s);
@@ -391,7 +455,11 @@ Command ScontrolSpec() {
   Command requeue =
       Child("requeue", "Stop jobs that run, and let them wait and start again.", "JOB...");
   requeue.make = Makes<RequeueAction>();
-  Command update = Child("update", "Make a job's time limit shorter.", "JobId=JOB TimeLimit=LIMIT");
+  Command update =
+      Child("update",
+            "Make a job's time limit shorter, or change how many tasks of an array run at once, or "
+            "when a job that waits starts at the earliest.",
+            "JobId=JOB TimeLimit=LIMIT|ArrayTaskThrottle=N|StartTime=WHEN...");
   update.make = Makes<UpdateAction>();
   Command ping = Child("ping", "Say whether the cluster answers.", "");
   ping.make = Makes<PingAction>();

@@ -385,7 +385,8 @@ std::string SingletonTerm(const KnownJobs& jobs, const BatchJob& job) {
 
 Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& job) {
   if (flags.Has("begin")) {
-    SWELL_ASSIGN_OR_RETURN(const WallTime begin, ParseBegin(flags.Text("begin"), session.Now()));
+    SWELL_ASSIGN_OR_RETURN(const WallTime begin,
+                           ParseBegin("--begin", flags.Text("begin"), session.Now()));
     if (begin > session.Now()) job.gate.not_before = begin;
   }
   const std::string& kill = flags.Text("kill-on-invalid-dep");

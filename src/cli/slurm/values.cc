@@ -234,9 +234,9 @@ std::optional<WallTime> ParseWord(std::string_view text, WallTime now) {
   return now + std::chrono::seconds(word[3] == '-' ? -*count * seconds : *count * seconds);
 }
 
-Result<WallTime> ParseBegin(std::string_view text, WallTime now) {
+Result<WallTime> ParseBegin(std::string_view flag, std::string_view text, WallTime now) {
   constexpr std::string_view kForms = "now+2hours, tomorrow, 2026-12-24T18:00:00 or 18:30 (UTC)";
-  if (ToLower(text).starts_with("now-")) return Wrong("--begin", text, "a time that is to come");
+  if (ToLower(text).starts_with("now-")) return Wrong(flag, text, "a time that is to come");
   if (const auto time = ParseWord(text, now)) return *time;
   for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
     if (auto time = api::ParseTime(StrCat(text, rest))) return *time;
@@ -247,7 +247,7 @@ Result<WallTime> ParseBegin(std::string_view text, WallTime now) {
       return *time < now ? *time + std::chrono::seconds(kDay) : *time;
     }
   }
-  return Wrong("--begin", text, kForms);
+  return Wrong(flag, text, kForms);
 }
 
 std::string TimeText(Duration span) {

@@ -43,7 +43,7 @@ std::string SignalName(std::string_view text);
 // "now", "now+2hours", "now-1day", "today", "midnight", "noon", "tomorrow" (of UTC); null: it is
 // none of them.
 std::optional<WallTime> ParseWord(std::string_view text, WallTime now);
-Result<WallTime> ParseBegin(std::string_view text, WallTime now);
+Result<WallTime> ParseBegin(std::string_view flag, std::string_view text, WallTime now);
 
 // "1:05", "2:00:05", "1-00:00:00": as squeue has them.
 std::string TimeText(Duration span);

@@ -83,7 +83,7 @@ TEST(SlurmValues, SignalsHaveNamesAndNumbers) {
 TEST(SlurmValues, BeginIsATimeOrASpan) {
   const WallTime now = *api::ParseTime("2026-11-25T12:00:00Z");
   const auto at = [now](std::string_view text) {
-    const auto time = ParseBegin(text, now);
+    const auto time = ParseBegin("--begin", text, now);
     return time.ok() ? api::FormatTime(*time) : time.status().message();
   };
   EXPECT_EQ(at("now+2hours"), "2026-11-25T14:00:00Z");
