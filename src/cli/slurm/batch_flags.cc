@@ -194,6 +194,12 @@ Result<std::vector<std::string>> WordsOf(std::string_view line, size_t number) {
   return words;
 }
 
+Status AnotherPart(std::string_view word) {
+  return Misuse(StrCat(Quote(word),
+                       " begins another part of a heterogeneous job, and the nodes of a job are "
+                       "alike here; submit each part as a job"));
+}
+
 }  // namespace
 
 void BatchFlags::Declare(Flags& flags) {
@@ -221,7 +227,10 @@ Status BatchFlags::Parse(const std::vector<std::string>& words) {
   Declare(flags);
   std::vector<std::string> others;
   SWELL_RETURN_IF_ERROR(flags.Parse(words, &others));
-  if (!others.empty()) return Misuse(StrCat("unexpected ", Quote(others[0])));
+  if (!others.empty()) {
+    const bool part = others[0] == "hetjob" || others[0] == "packjob";
+    return part ? AnotherPart(others[0]) : Misuse(StrCat("unexpected ", Quote(others[0])));
+  }
   Take();
   declared_ = nullptr;
   return Status::Ok();
@@ -276,6 +285,16 @@ std::vector<std::string> BatchFlags::Warnings() const {
     all.push_back(StrCat("--", LongName(row), " changes nothing: ", row.help));
   }
   return all;
+}
+
+Status RefuseParts(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != ":") continue;
+    // Elsewhere it is an argument like others, such as the shell's command of that name.
+    const bool flags_follow = i + 1 < words.size() && words[i + 1].starts_with('-');
+    if (i == 0 || flags_follow) return AnotherPart(words[i]);
+  }
+  return Status::Ok();
 }
 
 Result<std::vector<std::string>> HeaderWords(std::string_view script) {

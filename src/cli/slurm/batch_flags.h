@@ -48,6 +48,8 @@ class BatchFlags {
   std::set<std::string, std::less<>> given_;
 };
 
+// Misuse where a colon among the words of a command begins another part of a heterogeneous job.
+Status RefuseParts(const std::vector<std::string>& words);
 // The words of a script's #SBATCH lines, which end where its commands begin. Misuse naming the
 // line.
 Result<std::vector<std::string>> HeaderWords(std::string_view script);

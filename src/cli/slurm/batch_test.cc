@@ -64,6 +64,19 @@ TEST_F(SlurmTest, SeveralNodesAreALauncherAndWorkers) {
   EXPECT_EQ(json::GetInt(other, {"spec", "slotsPerWorker"}), 3);
 }
 
+TEST_F(SlurmTest, PartsOfAHeterogeneousJobAreRefused) {
+  const std::string said = "begins another part of a heterogeneous job";
+  EXPECT_EQ(Sbatch("-N1\nhetjob\n-N2"), 2);
+  EXPECT_NE(err_.find(said), std::string::npos) << err_;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"sbatch", "-N1", ":", "-N2", "train.sh"},
+        {"srun", "-N1", "hostname", ":", "-N2", "hostname"},
+        {"salloc", "-N1", ":", "-N2", "hostname"}}) {
+    EXPECT_EQ(Run(words), 2) << words[0];
+    EXPECT_NE(err_.find(said), std::string::npos) << err_;
+  }
+}
+
 TEST_F(SlurmTest, GpusAloneTakeAsFewNodesAsHoldThem) {
   ASSERT_EQ(Sbatch("--gpus=8"), 0) << err_;
   EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_GPUS_ON_NODE"), "8");

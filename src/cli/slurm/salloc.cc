@@ -50,6 +50,7 @@ class SallocAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(RefuseParts(words));
     typed_.Take();
     const bool terminal = session.env().console && ::isatty(STDIN_FILENO) == 1;
     if (words.empty() && !terminal && !typed_.Has("test-only")) {

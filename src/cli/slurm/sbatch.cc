@@ -93,6 +93,7 @@ class SbatchAction final : public Action {
       return CheckScript("standard input", script);
     }
     command = words[0];
+    SWELL_RETURN_IF_ERROR(RefuseParts({command}));
     SWELL_ASSIGN_OR_RETURN(script, ReadFile(command, kScriptBytesMax + 1));
     return CheckScript(command, script);
   }

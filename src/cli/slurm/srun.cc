@@ -86,6 +86,7 @@ class SrunAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(RefuseParts(words));
     typed_.Take();
     if (words.empty()) return Misuse("no command: srun [flags] COMMAND [ARGUMENT...]");
     if (!job_id_.empty()) return RunStep(session, std::move(words));
