@@ -15,6 +15,7 @@
 #include "kube/api/objects/failure_outlook.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/node_health.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
@@ -45,6 +46,7 @@ class WhyReport {
     add("Hung:     ", facts_.job.hung);
     add("Numbers:  ", facts_.job.not_finite);
     if (facts_.job.RunsUnsaved()) add("Unsaved:  ", facts_.job.unsaved);
+    add("Resize:   ", ResizeText());
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     for (const std::string& place : Places()) add("Node:     ", place);
@@ -108,6 +110,9 @@ class WhyReport {
     if (facts_.goodput && goodput != nullptr) json::Set(out, {"goodput"}, *goodput);
     if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
     if (!facts_.job.not_finite.empty()) json::Set(out, {"notFinite"}, facts_.job.not_finite);
+    if (const std::string resize = ResizeText(); !resize.empty()) {
+      json::Set(out, {"resize"}, resize);
+    }
     if (facts_.job.RunsUnsaved()) json::Set(out, {"unsaved"}, facts_.job.unsaved);
     if (const auto places = Places(); !places.empty()) {
       json::Set(out, {"unhealthy"}, json::Array(places.begin(), places.end()));
@@ -297,6 +302,19 @@ class WhyReport {
       return node.ready ? "" : StrCat("the node ", node.name, " is not ready");
     }
     return StrCat("its node ", Quote(facts_.PodNode()), " does not exist any more");
+  }
+
+  // The first of its pods that runs with less or more than its spec says, and why.
+  std::string ResizeText() const {
+    const std::vector<json::SharedValue> itself{facts_.job.object};
+    for (const json::SharedValue& pod : facts_.IsPod() ? itself : facts_.job.pods) {
+      const auto pending = api::FindCondition(*pod, "PodResizePending");
+      if (!pending || !pending->IsTrue() || api::HasEnded(*pod)) continue;
+      return StrCat(api::Name(*pod), " keeps the CPU and memory that it has; its new size ",
+                    pending->reason == "Infeasible" ? "does not fit its node" : "waits for room",
+                    ": ", pending->message);
+    }
+    return "";
   }
 
   // Reports a minimum that the job cannot reach.

@@ -70,6 +70,26 @@ TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
 }
 
+TEST_F(WhyTest, APodWhoseResizeWaitsSaysWhy) {
+  GpuPod("p", "schedulerName: swell, nodeName: node-1, ");
+  const auto pending = [this](const std::string& reason) {
+    Status("/api/v1/namespaces/default/pods/p",
+           StrCat(R"({"status":{"phase":"Running","conditions":[{"type":"PodResizePending",)",
+                  R"("status":"True","reason":")", reason, R"(","message":"no room: cpu"}]}})"));
+  };
+  pending("Infeasible");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "p runs on node-1: 2 GPUs.\nResize:   p keeps the CPU and memory that it has; its new "
+            "size does not fit its node: no room: cpu\n");
+  pending("Deferred");
+  ASSERT_EQ(Run({"swell", "why", "p", "-o", "json"}), 0) << err_;
+  const auto document = json::Parse(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  EXPECT_EQ(json::GetString(*document, {"resize"}),
+            "p keeps the CPU and memory that it has; its new size waits for room: no room: cpu");
+}
+
 TEST_F(WhyTest, ABatchJobThatFailedSaysWhichPodDidAndRunsNoLonger) {
   Create(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {backoffLimit: 0, template: "
