@@ -64,6 +64,19 @@ TEST_F(SlurmTest, SeveralNodesAreALauncherAndWorkers) {
   EXPECT_EQ(json::GetInt(other, {"spec", "slotsPerWorker"}), 3);
 }
 
+TEST_F(SlurmTest, TheCommandOfAJobIsWhereItsScriptIs) {
+  arguments_ = {"--epochs", "3"};
+  ASSERT_EQ(Sbatch("-J place"), 0) << err_;
+  const std::string line = StrCat("Command=", scripts_.File("train.sh"), " --epochs 3\n");
+  ASSERT_EQ(Run({"scontrol", "show", "job", Number()}), 0) << err_;
+  EXPECT_NE(out_.find(line), std::string::npos) << line << out_;
+  std::string path = scripts_.File("train.sh");
+  path.insert(path.rfind('/'), "/.");
+  ASSERT_EQ(Run({"sbatch", "--container-image=img", path}), 0) << err_;
+  ASSERT_EQ(Run({"squeue", "-h", "-j", Number(), "-o", "%o"}), 0) << err_;
+  EXPECT_EQ(out_, scripts_.File("train.sh") + "\n");
+}
+
 TEST_F(SlurmTest, PartsOfAHeterogeneousJobAreRefused) {
   const std::string said = "begins another part of a heterogeneous job";
   EXPECT_EQ(Sbatch("-N1\nhetjob\n-N2"), 2);
@@ -347,7 +360,7 @@ TEST_F(SlurmTest, DirectoriesThatAProjectAllowsAreAdministrators) {
 TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
   EXPECT_EQ(Run({"srun"}), 2);
   EXPECT_EQ(Run({"srun", "--pty", "bash"}), 2);
-  EXPECT_NE(err_.find("use swell exec -it"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("salloc gives a shell"), std::string::npos) << err_;
   EXPECT_EQ(Run({"srun", "-K", "-K1", "--kill-on-bad-exit=0", "--kill-on-bad-exit"}), 2);
   EXPECT_NE(err_.find("no command"), std::string::npos) << err_;
   EXPECT_EQ(Run({"srun", "-K2", "hostname"}), 2);

@@ -1,5 +1,6 @@
 // sbatch and srun: jobs from scripts with #SBATCH lines, and from command lines.
 #include <algorithm>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -59,7 +60,12 @@ class SbatchAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(Submission submission, PrepareSubmission(session, flags, command, true));
     submission.job.script = std::move(script);
-    if (!words.empty()) submission.job.arguments.assign(words.begin() + 1, words.end());
+    if (!words.empty()) {
+      // Scripts look up where they are in what scontrol says.
+      words[0] = std::filesystem::absolute(words[0]).lexically_normal().string();
+      submission.job.command = Join(words, " ");
+      submission.job.arguments.assign(words.begin() + 1, words.end());
+    }
     if (flags.Has("test-only")) return ShowPlan(session, submission);
     std::vector<SubmittedJob> jobs;
     SWELL_RETURN_IF_ERROR(SubmitAll(array, submission, jobs));
