@@ -86,7 +86,9 @@ void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::
     set(kPlaced, false, "Unschedulable", message);
   }
   if (preempted) {
-    set(api::kDisruptionTarget, true, "PreemptionByScheduler", message);
+    // The group's message tells soon why it waits.
+    const auto last = api::LastPreemptionOf(*group);
+    set(api::kDisruptionTarget, true, "PreemptionByScheduler", last ? last->message : message);
   } else if (api::ConditionIsTrue(*gang, api::kDisruptionTarget)) {
     set(api::kDisruptionTarget, false, "Scheduled", "");
   }

@@ -117,6 +117,13 @@ TEST_F(GangsTest, APreemptedGangIsTold) {
       [&] { return cluster_.Condition(kGangs, "default/rigid", "DisruptionTarget"); }));
   EXPECT_EQ(cluster_.Reason(kGangs, "default/rigid", "DisruptionTarget"), "PreemptionByScheduler");
   EXPECT_TRUE(cluster_.Condition(kGangs, "default/rigid", "PodGroupInitiallyScheduled"));
+  // That its new pods wait, and for what, is another matter.
+  Pods("rigid", 2, 2);
+  cluster_.Run(10 * kSecond);
+  const json::SharedValue gang = cluster_.Get(kGangs, "default/rigid");
+  const auto told = api::FindCondition(*gang, "DisruptionTarget");
+  ASSERT_TRUE(told && told->IsTrue());
+  EXPECT_TRUE(told->message.starts_with("Preempted by default/urgent")) << told->message;
 }
 
 TEST_F(GangsTest, APodOfAGroupThatIsDisruptedOneByOneGoesAlone) {
