@@ -290,6 +290,8 @@ void PodGrouper::Climb(const WalkPtr& walk) {
           const api::OwnerReference& next = *walk->next;
           const bool gone = object.ok() ? api::Uid(**object) != next.uid
                                         : object.status().code() == Code::kNotFound;
+          // What was read a moment ago may be an earlier one of that name, which was made anew.
+          if (gone && !std::exchange(walk->fresh, true)) return Climb(walk);
           if (gone) return walk->done(walk->found);
           if (!object.ok()) return walk->done(object.status());
           if (const GroupingRule* rule = rules_.For(next.api_version, next.kind, **object)) {

@@ -143,6 +143,22 @@ TEST_F(PodGrouperTest, AGangWaitsForAllOfItsPods) {
       [&] { return cluster_.Get(kPodGroups, "default/raycluster.ray") == nullptr; }));
 }
 
+// As JobSet makes its Jobs anew after a preemption.
+TEST_F(PodGrouperTest, AnOwnerThatIsMadeAnewUnderItsNameIsNotTheOneBefore) {
+  Start();
+  MakeRay(1);
+  MakePod("head-before", kRayClusters, "ray", "ray.io/node-type: head");
+  cluster_.Run(std::chrono::milliseconds(500));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/head-before").ok());
+  ASSERT_TRUE(cluster_.Delete(kRayClusters, "default/ray").ok());
+  MakeRay(1);
+  MakePod("head", kRayClusters, "ray", "ray.io/node-type: head");
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(api::Label(*cluster_.Get(kPods, "default/head"), api::keys::kPodGroup),
+            "raycluster.ray");
+  EXPECT_EQ(cluster_.Pods("Running"), 0) << "its worker is missing";
+}
+
 // As of a replica that stood by with warm informers, and leads now.
 TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
   MakeRay(1);
