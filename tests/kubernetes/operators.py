@@ -23,6 +23,7 @@ from waiting import until
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swell" / "operators"
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # where all of them look, on a machine or in a container
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+RIGHTS = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 
 
 class Operator(NamedTuple):
@@ -64,7 +65,8 @@ JOBSET = Operator(
     controllers_config("config.jobset.x-k8s.io/v1alpha1"))
 TRAINER = Operator(
     "trainer", "github.com/kubeflow/trainer/v2", "2.0.0", "./cmd/trainer-controller-manager",
-    ("manifests/base/crds", "manifests/base/webhook"), "kubeflow-system", "kubeflow-trainer-controller-manager",
+    ("manifests/base/crds", "manifests/base/webhook", "manifests/base/rbac"), "kubeflow-system",
+    "kubeflow-trainer-controller-manager",
     "kubeflow-trainer-webhook-cert", "kubeflow-trainer-ca",
     ("--health-probe-bind-address=127.0.0.1:{health}", "--webhook-server-port={webhook}"))
 KUBERAY = Operator(
@@ -130,8 +132,20 @@ def rendered(operator):
         # Standard error has warnings about old fields of the manifests.
         text = subprocess.run(["kubectl", "kustomize", source(operator) / folder], check=True, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-        items += [item for item in objects_in(text) if item["kind"] in ("CustomResourceDefinition", *WEBHOOKS)]
+        items += [item for item in objects_in(text)
+                  if item["kind"] in ("CustomResourceDefinition", *WEBHOOKS, *RIGHTS)]
+    for item in items:
+        # A folder that is a base of others leaves it to these.
+        if item["kind"] in ("ServiceAccount", "Role", "RoleBinding"):
+            item["metadata"].setdefault("namespace", operator.namespace)
+        for subject in item.get("subjects", []):
+            subject.setdefault("namespace", operator.namespace)
     return items
+
+
+def listed(items):
+    """For kubectl's -f -."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 class Running:
@@ -171,9 +185,8 @@ class Running:
         until(lambda: not call("kubectl", "get", "crd", "--ignore-not-found", *definitions)[1], 60, 0.5)
         if self.process:
             self.process.stop()
-        for kind in WEBHOOKS:
-            for name in self.names(kind):
-                call("kubectl", "delete", kind, name)
+        rest = [item for item in self.items if item["kind"] in (*WEBHOOKS, *RIGHTS)]
+        call("kubectl", "delete", "--ignore-not-found", "-f", "-", input=listed(rest))
         for name in self.names("Namespace"):
             call("kubectl", "delete", "namespace", name, "--wait=false")
 
@@ -208,7 +221,7 @@ class Running:
 
     def create(self):
         def gone():
-            return all(call("kubectl", "get", item["kind"], item["metadata"]["name"])[0] != 0 for item in self.items)
+            return not kubectl("get", "--ignore-not-found", "-o", "name", "-f", "-", input=listed(self.items))
 
         wait(f"nothing of an earlier {self.operator.name} is left", gone)
         items = list(self.items)
@@ -219,9 +232,22 @@ class Running:
                           "data": {key: self.encoded(file) for key, file in data.items()}})
         # Webhooks last: until the process is there, they would refuse what comes after them.
         items.sort(key=lambda item: item["kind"] in WEBHOOKS)
-        kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        kubectl("create", "-f", "-", input=listed(items))
         for name in self.names("CustomResourceDefinition"):
             kubectl("wait", "crd", name, "--for=condition=Established", "--timeout=60s")
+
+    def kubeconfig(self):
+        """A file for its own account, which has the rights that its manifests give it."""
+        account = next(item for item in self.items if item["kind"] == "ServiceAccount")["metadata"]
+        path = f"/api/v1/namespaces/{account['namespace']}/serviceaccounts/{account['name']}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                   "spec": {"expirationSeconds": 7200}}
+        answer = json.loads(kubectl("create", "--raw", path, "-f", "-", input=json.dumps(request)))
+        access = json.loads(kubectl("config", "view", "--raw", "--minify", "-o", "json"))
+        access["users"][0]["user"] = {"token": answer["status"]["token"]}
+        file = self.folder / "kubeconfig"
+        file.write_text(json.dumps(access))
+        return file
 
     def start(self):
         config = self.folder / "config.json"
@@ -235,7 +261,8 @@ class Running:
             mounted = f'mount --bind "$1" {CERTIFICATES} && shift && exec "$@"'
             words = ["unshare", "--mount", "--map-root-user", "sh", "-c", mounted, "sh", str(self.folder), *words]
         self.process = self.bench.start(self.operator.name, *words,
-                                        env={"MY_POD_NAMESPACE": self.operator.namespace})
+                                        env={"MY_POD_NAMESPACE": self.operator.namespace,
+                                             "KUBECONFIG": str(self.kubeconfig())})
         wait(f"{self.operator} is ready", self.is_ready)
 
     def is_ready(self):

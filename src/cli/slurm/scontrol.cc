@@ -356,7 +356,7 @@ class UpdateAction final : public Action {
         .status();
   }
 
-  // Of its tasks that wait; those that run are not stopped. 0: as many as there is room for.
+  // Tasks that run are not stopped. 0: as many as there is room for.
   static Status SetAtOnce(Api& api, const JobInfo& job, int64_t at_once) {
     if (job.array_id.empty()) {
       return Status(Code::kConflict, StrCat("job ", job.JobId(),
