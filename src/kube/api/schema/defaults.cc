@@ -179,6 +179,17 @@ void DefaultJobSelector(Value& job, Value& spec) {
   }
 }
 
+void DefaultFailurePolicy(Value& spec) {
+  Value* policy = Member(spec, "podFailurePolicy");
+  json::Array* rules = policy == nullptr ? nullptr : List(*policy, "rules");
+  if (rules == nullptr) return;
+  for (Value& rule : *rules) {
+    json::Array* patterns = List(rule, "onPodConditions");
+    if (patterns == nullptr) continue;
+    for (Value& pattern : *patterns) SetIfAbsent(pattern, "status", Value("True"));
+  }
+}
+
 void DefaultJob(Value& job) {
   Value* spec = Member(job, "spec");
   if (spec == nullptr || !spec->is_object()) return;
@@ -192,6 +203,7 @@ void DefaultJob(Value& job) {
   SetIfAbsent(*spec, "suspend", Value(false));
   bool policy = Member(*spec, "podFailurePolicy") != nullptr;
   SetIfAbsent(*spec, "podReplacementPolicy", Value(policy ? "Failed" : "TerminatingOrFailed"));
+  DefaultFailurePolicy(*spec);
   DefaultTemplate(*spec);
   DefaultJobSelector(job, *spec);
   const json::Object labels = json::GetObject(*spec, {"template", "metadata", "labels"});

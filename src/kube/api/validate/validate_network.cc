@@ -489,6 +489,26 @@ void CheckPeer(const Value& peer, const std::string& at, FieldErrors& errors) {
   }
 }
 
+// The end of a range of ports, which only a number begins.
+void CheckEndPort(const Value& range, const std::string& path, FieldErrors& errors) {
+  const Value* end = MemberOf(range, "endPort");
+  if (end == nullptr) return;
+  const std::string at = PathField(path, "endPort");
+  const Value* first = MemberOf(range, "port");
+  if (first == nullptr || first->is_string()) {
+    const std::string_view how = first == nullptr ? "not specified" : "non-numeric";
+    errors.push_back(InvalidError(at, *end, StrCat("may not be specified when `port` is ", how)));
+    return;
+  }
+  const int64_t last = json::GetInt(*end, {});
+  if (last < json::GetInt(*first, {})) {
+    errors.push_back(InvalidError(at, *end, "must be greater than or equal to `port`"));
+  }
+  if (std::string why = CheckPort(last); !why.empty()) {
+    errors.push_back(InvalidError(at, *end, why));
+  }
+}
+
 void CheckPolicyRule(const Value& rule,
                      std::string_view peers,
                      const std::string& at,
@@ -500,6 +520,7 @@ void CheckPolicyRule(const Value& rule,
     if (const Value* port = MemberOf(ports[i], "port")) {
       CheckPortOrName(*port, PathField(port_at, "port"), errors);
     }
+    CheckEndPort(ports[i], port_at, errors);
   }
   const json::Array& list = json::GetArray(rule, {peers});
   for (size_t i = 0; i < list.size(); ++i) {

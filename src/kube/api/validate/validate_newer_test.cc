@@ -383,5 +383,164 @@ TEST_F(NewerKindsTest, ClassesOfRuntimesTolerateOnce) {
            cases);
 }
 
+TEST_F(NewerKindsTest, AFailurePolicyFitsItsJob) {
+  const GroupVersionKind gvk{"batch", "v1", "Job"};
+  const Case cases[] = {
+      {R"({"spec":{"template":{"spec":{"restartPolicy":"OnFailure"}}}})",
+       "spec.template.spec.restartPolicy: Invalid value: \"OnFailure\": only \"Never\" is "
+       "supported when podFailurePolicy is specified"},
+      {R"({"spec":{"podReplacementPolicy":"TerminatingOrFailed"}})",
+       "spec.podReplacementPolicy: Unsupported value: \"TerminatingOrFailed\": supported values: "
+       "\"Failed\""},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"FailIndex",
+          "onExitCodes":{"operator":"In","values":[1]}}]}}})",
+       "spec.podFailurePolicy.rules[0].action: Invalid value: \"FailIndex\": requires the "
+       "backoffLimitPerIndex to be set"},
+      {R"({"spec":{"completionMode":"Indexed","completions":2,"backoffLimitPerIndex":1,
+          "podFailurePolicy":{"rules":[{"action":"FailIndex",
+          "onExitCodes":{"operator":"In","values":[1]}}]}}})",
+       ""},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"FailJob",
+          "onExitCodes":{"operator":"In","values":[0,3,1,3]}}]}}})",
+       "rules[0].onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operator\n"
+       "spec.podFailurePolicy.rules[0].onExitCodes.values[3]: Duplicate value: 3\n"
+       "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [0,3,1,3]: must be "
+       "ordered"},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"FailJob",
+          "onExitCodes":{"operator":"NotIn","values":[0]}}]}}})",
+       ""},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"FailJob",
+          "onExitCodes":{"containerName":"x","values":[]}}]}}})",
+       "onExitCodes.operator: Required value: valid values: [\"In\" \"NotIn\"]\n"
+       "spec.podFailurePolicy.rules[0].onExitCodes.containerName: Invalid value: \"x\": must be "
+       "one of the container or initContainer names in the pod template\n"
+       "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: []: at least one value"},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Ignore"}]}}})",
+       "spec.podFailurePolicy.rules[0]: Invalid value: specifying one of OnExitCodes and "
+       "OnPodConditions is required"},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Ignore",
+          "onExitCodes":{"operator":"In","values":[1]},"onPodConditions":[{"type":"A"}]}]}}})",
+       "specifying both OnExitCodes and OnPodConditions is not supported"},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"onPodConditions":[
+          {"type":"a b","status":"Maybe"}]}]}}})",
+       "spec.podFailurePolicy.rules[0].action: Required value"},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onPodConditions":[
+          {"type":"a","status":"Maybe"}]}]}}})",
+       "rules[0].onPodConditions[0].status: Unsupported value: \"Maybe\""},
+      {R"({"spec":{"podFailurePolicy":{"rules":[{"action":"Count","onPodConditions":[
+          {"type":"a b"}]}]}}})",
+       "rules[0].onPodConditions[0].type: Invalid value: \"a b\""},
+      {R"({"spec":{"managedBy":"kueue"}})",
+       "spec.managedBy: Invalid value: \"kueue\": must be a domain-prefixed path"},
+      {R"({"spec":{"managedBy":"A_/b"}})", "spec.managedBy: Invalid value: \"A_\": "},
+      {R"({"spec":{"managedBy":"kueue.x-k8s.io/multikueue"}})", ""}};
+  CheckAll(gvk, R"({"metadata":{"name":"j"},"spec":{
+      "podFailurePolicy":{"rules":[{"action":"Ignore",
+        "onPodConditions":[{"type":"DisruptionTarget"}]}]},
+      "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}})",
+           cases);
+}
+
+TEST_F(NewerKindsTest, AFailurePolicysConditionsAreTrueByDefault) {
+  const KindPtr kind = scheme_->FindKind({"batch", "v1", "Job"});
+  json::Value job = J(R"({"metadata":{"name":"j"},"spec":{"podFailurePolicy":{"rules":[
+      {"action":"Ignore","onPodConditions":[{"type":"A"},{"type":"B","status":"False"}]}]}}})");
+  DefaultObject(*kind, job);
+  EXPECT_EQ(*json::Find(job, {"spec", "podFailurePolicy"}),
+            J(R"({"rules":[{"action":"Ignore","onPodConditions":[
+                {"type":"A","status":"True"},{"type":"B","status":"False"}]}]})"));
+}
+
+constexpr char kIndexedJob[] = R"({"metadata":{"name":"j"},"spec":{
+    "completionMode":"Indexed","completions":5,
+    "successPolicy":{"rules":[{"succeededIndexes":"0,2-4","succeededCount":4}]},
+    "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}})";
+
+TEST_F(NewerKindsTest, ASuccessPolicyNamesIndexesThatThereAre) {
+  const GroupVersionKind gvk{"batch", "v1", "Job"};
+  const Case cases[] = {
+      {R"({"spec":{"completionMode":"NonIndexed"}})",
+       "spec.successPolicy: Invalid value: {\"rules\":"},
+      {R"({"spec":{"successPolicy":{"rules":[]}}})",
+       "spec.successPolicy.rules: Required value: at least one rules must be specified"},
+      {R"({"spec":{"successPolicy":{"rules":[{}]}}})",
+       "spec.successPolicy.rules[0]: Required value: at least one of succeededCount or"},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"0-5"}]}}})",
+       "rules[0].succeededIndexes: Invalid value: \"0-5\": error parsing succeededIndexes: too "
+       "large index: \"5\""},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"1,x"}]}}})",
+       "cannot convert string to integer for index: \"x\""},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"3-1"}]}}})",
+       "non-increasing order, previous: 3, current: 1"},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"0-2,2"}]}}})",
+       "non-increasing order, previous: 2, current: 2"},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"0-1-2"}]}}})",
+       "the fragment \"0-1-2\" violates"},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededIndexes":"0-1","succeededCount":6}]}}})",
+       "succeededCount: Invalid value: 6: must be less than or equal to 5 (the number of specified "
+       "completions)\nspec.successPolicy.rules[0].succeededCount: Invalid value: 6: must be less "
+       "than or equal to 2 (the number of indexes in the specified succeededIndexes field)"},
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededCount":-1}]}}})",
+       "rules[0].succeededCount: Invalid value: -1: must be greater than or equal to 0"},
+      {R"({"spec":{"backoffLimitPerIndex":1,"maxFailedIndexes":6}})",
+       "spec.maxFailedIndexes: Invalid value: 6: must be less than or equal to completions"}};
+  CheckAll(gvk, kIndexedJob, cases);
+  const Case updates[] = {
+      {R"({"spec":{"successPolicy":{"rules":[{"succeededCount":1}]}}})",
+       "spec.successPolicy: Invalid value: {\"rules\":[{\"succeededCount\":1}]}: field is "
+       "immutable"},
+      {R"({"spec":{"backoffLimit":-1}})", "spec.backoffLimit: Invalid value: -1: must be greater"},
+      {R"({"spec":{"backoffLimit":1,"activeDeadlineSeconds":10}})", ""}};
+  CheckUpdates(gvk, kIndexedJob, updates);
+}
+
+TEST_F(NewerKindsTest, ACronJobsZoneHasAFieldOfItsOwn) {
+  const GroupVersionKind gvk{"batch", "v1", "CronJob"};
+  const char* base = R"({"metadata":{"name":"c"},"spec":{"schedule":"* * * * *",
+      "timeZone":"Asia/Tokyo","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"a","image":"b"}]}}}}}})";
+  const Case cases[] = {
+      {R"({"spec":{"schedule":"CRON_TZ=UTC * * * * *"}})",
+       "spec.schedule: Invalid value: \"CRON_TZ=UTC * * * * *\": cannot use TZ or CRON_TZ in "
+       "schedule, use timeZone field instead"},
+      {R"({"spec":{"schedule":"TZ=UTC * * * * *"}})", "use timeZone field instead"}};
+  CheckAll(gvk, base, cases);
+}
+
+TEST_F(NewerKindsTest, PortRangesOfNetworkPoliciesBeginWithANumber) {
+  const Case cases[] = {
+      {R"({"spec":{"ingress":[{"ports":[{"port":80,"endPort":79}]}]}})",
+       "spec.ingress[0].ports[0].endPort: Invalid value: 79: must be greater than or equal to "
+       "`port`"},
+      {R"({"spec":{"ingress":[{"ports":[{"port":80,"endPort":70000}]}]}})",
+       "spec.ingress[0].ports[0].endPort: Invalid value: 70000: must be between 1 and 65535"},
+      {R"({"spec":{"ingress":[{"ports":[{"port":"http","endPort":90}]}]}})",
+       "endPort: Invalid value: 90: may not be specified when `port` is non-numeric"},
+      {R"({"spec":{"ingress":[{"ports":[{"endPort":90}]}]}})",
+       "endPort: Invalid value: 90: may not be specified when `port` is not specified"},
+      {R"({"spec":{"ingress":[{"ports":[{"port":80,"endPort":80}]}]}})", ""}};
+  CheckAll({"networking.k8s.io", "v1", "NetworkPolicy"},
+           R"({"metadata":{"name":"n"},"spec":{"podSelector":{}}})", cases);
+}
+
+TEST_F(NewerKindsTest, PodsAreSpreadOverAtLeastOneDomain) {
+  const Case cases[] = {
+      {R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"a",
+          "whenUnsatisfiable":"ScheduleAnyway","minDomains":2}]}})",
+       "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if "
+       "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"},
+      {R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"a",
+          "whenUnsatisfiable":"DoNotSchedule","minDomains":0}]}})",
+       "minDomains: Invalid value: 0: must be greater than zero"},
+      {R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"a",
+          "whenUnsatisfiable":"DoNotSchedule","minDomains":2}]}})",
+       ""},
+      {R"({"spec":{"volumes":[{"name":"t","projected":{"sources":[
+          {"serviceAccountToken":{"path":"../t"}}]}}]}})",
+       "spec.volumes[0].projected.path: Invalid value: \"../t\": must not contain '..'"}};
+  CheckAll({"", "v1", "Pod"},
+           R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"b"}]}})", cases);
+}
+
 }  // namespace
 }  // namespace swell::api

@@ -381,6 +381,23 @@ std::string CheckSearchDomain(std::string_view domain) {
                "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 }
 
+void CheckMinDomains(const Value& constraint,
+                     std::string_view when,
+                     const std::string& path,
+                     FieldErrors& errors) {
+  const Value* domains = MemberOf(constraint, "minDomains");
+  if (domains == nullptr) return;
+  const std::string at = PathField(path, "minDomains");
+  if (json::GetInt(*domains, {}) <= 0) {
+    errors.push_back(InvalidError(at, *domains, "must be greater than zero"));
+  }
+  if (when != "DoNotSchedule") {
+    errors.push_back(InvalidError(
+        at, *domains,
+        StrCat("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ", when)));
+  }
+}
+
 void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors) {
   const json::Array& list = json::GetArray(spec, {"topologySpreadConstraints"});
   for (size_t i = 0; i < list.size(); ++i) {
@@ -400,6 +417,7 @@ void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors
       errors.push_back(NotSupportedError(PathField(at, "whenUnsatisfiable"), when,
                                          {"DoNotSchedule", "ScheduleAnyway"}));
     }
+    CheckMinDomains(list[i], when, at, errors);
     // The first of two is the one that is told.
     const bool again = std::any_of(
         list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.end(), [&](const Value& later) {

@@ -105,12 +105,14 @@ void CheckDeviceKinds(const KindInfo& kind,
                       const json::Value& object,
                       const json::Value* old,
                       FieldErrors& errors);
-// The same of Kubernetes' own gangs.
+// What failures and successes of pods mean to a job, and who manages it, in its spec.
+void CheckJobPolicies(const json::Value& spec, const std::string& path, FieldErrors& errors);
 // How a job's pods are placed as a group, in its spec; `before` may be null.
 void CheckJobScheduling(const json::Value& spec,
                         const json::Value* before,
                         const std::string& path,
                         FieldErrors& errors);
+// The same of Kubernetes' own gangs.
 void CheckGroupKinds(const KindInfo& kind,
                      const json::Value& object,
                      const json::Value* old,

@@ -93,7 +93,13 @@ void CheckTokenSource(const Value& token,
     errors.push_back(InvalidError(PathField(at, "expirationSeconds"), *seconds,
                                   "may not specify a duration larger than 2^32 seconds"));
   }
-  if (TextOf(token, "path").empty()) errors.push_back(RequiredError(PathField(volume_at, "path")));
+  const std::string path_at = PathField(volume_at, "path");
+  const std::string_view path = TextOf(token, "path");
+  if (path.empty()) {
+    errors.push_back(RequiredError(path_at));
+  } else {
+    CheckLocalPath(path, path_at, errors);
+  }
 }
 
 void CheckProjected(const Value& volume, const std::string& at, FieldErrors& errors) {

@@ -39,21 +39,27 @@ void CheckTemplateLabels(const Value& spec,
                            ": `selector` does not match template `labels`")});
 }
 
-void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
+void CheckJobAmounts(const Value& spec, const std::string& path, FieldErrors& errors) {
   for (std::string_view key :
        {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
         "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"}) {
     CheckNonNegative(spec, key, path, errors);
   }
-  CheckOneOf(spec, "completionMode", path, {"Indexed", "NonIndexed"}, errors);
-  bool indexed = TextOf(spec, "completionMode") == "Indexed";
-  if (indexed && MemberOf(spec, "completions") == nullptr) {
+  const bool indexed = TextOf(spec, "completionMode") == "Indexed";
+  const Value* completions = MemberOf(spec, "completions");
+  if (indexed && completions == nullptr) {
     errors.push_back(
         RequiredError(PathField(path, "completions"), "when completion mode is Indexed"));
   }
-  if (MemberOf(spec, "maxFailedIndexes") && !MemberOf(spec, "backoffLimitPerIndex")) {
+  const Value* failed = MemberOf(spec, "maxFailedIndexes");
+  if (failed != nullptr && !MemberOf(spec, "backoffLimitPerIndex")) {
     errors.push_back(RequiredError(PathField(path, "backoffLimitPerIndex"),
                                    "when maxFailedIndexes is specified"));
+  }
+  if (indexed && failed != nullptr && completions != nullptr &&
+      json::GetInt(*failed, {}) > json::GetInt(*completions, {})) {
+    errors.push_back(InvalidError(PathField(path, "maxFailedIndexes"), *failed,
+                                  "must be less than or equal to completions"));
   }
   for (std::string_view key : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
     const Value* given = MemberOf(spec, key);
@@ -61,6 +67,12 @@ void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& error
     errors.push_back(
         InvalidError(PathField(path, key), *given, "requires indexed completion mode"));
   }
+}
+
+void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
+  CheckOneOf(spec, "completionMode", path, {"Indexed", "NonIndexed"}, errors);
+  CheckJobAmounts(spec, path, errors);
+  CheckJobPolicies(spec, path, errors);
   CheckPodTemplate(spec, path, errors);
   CheckJobRestartPolicy(spec, path, errors);
   CheckJobScheduling(spec, nullptr, path, errors);
@@ -103,8 +115,8 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
   const Value& before = SpecOf(*old);
   bool suspended =
       json::GetBool(before, {"suspend"}) && json::Find(*old, {"status", "startTime"}) == nullptr;
-  for (std::string_view key :
-       {"selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"}) {
+  for (std::string_view key : {"selector", "completionMode", "podFailurePolicy",
+                               "backoffLimitPerIndex", "managedBy", "successPolicy"}) {
     CheckImmutable(MemberOf(spec, key), MemberOf(before, key), PathField("spec", key), errors);
   }
   bool elastic = TextOf(spec, "completionMode") == "Indexed" &&
@@ -117,7 +129,7 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
     CheckImmutable(MemberOf(spec, "template"), MemberOf(before, "template"), "spec.template",
                    errors);
   }
-  CheckNonNegative(spec, "parallelism", "spec", errors);
+  CheckJobAmounts(spec, "spec", errors);
   CheckJobScheduling(spec, &before, "spec", errors);
 }
 
@@ -229,6 +241,8 @@ std::string ScheduleProblem(std::string_view schedule) {
   return {};
 }
 
+bool NamesZone(std::string_view schedule) { return schedule.find("TZ") != std::string_view::npos; }
+
 void CheckCronJob(const Value& cron, const Value* old, FieldErrors& errors) {
   constexpr size_t kNameMax = 63 - 11;  // its jobs' names get a time behind it
   const Value& spec = SpecOf(cron);
@@ -244,7 +258,12 @@ void CheckCronJob(const Value& cron, const Value* old, FieldErrors& errors) {
     }
   }
   std::string_view schedule = TextOf(spec, "schedule");
-  if (schedule.empty()) {
+  const bool had_zone = old != nullptr && NamesZone(TextOf(SpecOf(*old), "schedule"));
+  if (NamesZone(schedule) && !had_zone) {
+    errors.push_back(
+        InvalidText("spec.schedule", schedule,
+                    "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
+  } else if (schedule.empty()) {
     errors.push_back(RequiredError("spec.schedule"));
   } else if (std::string why = ScheduleProblem(schedule); !why.empty()) {
     errors.push_back(InvalidText("spec.schedule", schedule, why));
