@@ -11,6 +11,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
+#include "kube/controllers/pod_facts.h"
 
 namespace swell::jobs {
 namespace {
@@ -22,7 +23,8 @@ constexpr std::string_view kGroup = "trainer.kubeflow.org";
 constexpr std::string_view kVersion = "v1alpha1";
 constexpr std::string_view kNode = "node";  // the job of a runtime that trains, and its container
 constexpr int64_t kPort = 29400;
-constexpr int64_t kBackoffUsual = 6;  // Kubernetes' default for the Jobs of a JobSet
+constexpr int64_t kBackoffUsual = 6;        // Kubernetes' default for the Jobs of a JobSet
+constexpr int64_t kRetriesMax = 1'000'000;  // of each of two numbers that are multiplied
 
 client::Resource Resource(std::string_view plural, bool namespaced) {
   return {std::string(kGroup), std::string(kVersion), std::string(plural), namespaced};
@@ -43,6 +45,10 @@ class TrainJobKind final : public JobKind {
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  OnFailure ClassifyFailure(const ReplicaSpec& replica,
+                            const ReplicaCount& count,
+                            const json::Value& pod,
+                            int64_t restarts) const override;
   void FillStatus(const json::Value& job,
                   const JobSpec& spec,
                   const std::vector<ReplicaCount>& counts,
@@ -152,6 +158,23 @@ void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
   }
 }
 
+// A runtime is a JobSet: its Job makes failed pods anew up to its backoffLimit; then the JobSet
+// makes all pods anew, maxRestarts times.
+void ReadRetries(const json::Value& runtime, const json::Value& node, JobSpec& spec) {
+  auto read = [](const json::Value& in, std::initializer_list<std::string_view> path,
+                 int64_t usual) {
+    return std::clamp<int64_t>(json::GetInt(in, path, usual), 0, kRetriesMax);
+  };
+  const int64_t of_job = read(node, {"template", "spec", "backoffLimit"}, kBackoffUsual);
+  const int64_t of_set =
+      read(runtime, {"spec", "template", "spec", "failurePolicy", "maxRestarts"}, 0);
+  spec.backoff_limit = of_job + of_set * (of_job + 1);
+  if (of_set == 0) return;
+  ReplicaSpec& nodes = spec.replicas.front();
+  nodes.relaunches = of_job;
+  nodes.on_failure.push_back({.action = OnFailure::kRestartJob});
+}
+
 Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
@@ -176,7 +199,7 @@ Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
   replica.pod_name = StrCat(api::Name(job), "-", kNode, "-0");
   spec.replicas.push_back(std::move(replica));
   ReadRunPolicy(body, spec);
-  spec.backoff_limit = json::GetInt(node, {"template", "spec", "backoffLimit"}, kBackoffUsual);
+  ReadRetries(runtime, node, spec);
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   return spec;
 }
@@ -239,6 +262,21 @@ bool TrainJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount
 bool TrainJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
   const ReplicaCount& nodes = counts.front();
   return nodes.running > 0 && nodes.running + nodes.succeeded >= spec.TotalReplicas();
+}
+
+// Containers that restart in place are the policy OnFailure's. A Job replaces its pods under Never,
+// too.
+OnFailure TrainJobKind::ClassifyFailure(const ReplicaSpec& replica,
+                                        const ReplicaCount&,
+                                        const json::Value& pod,
+                                        int64_t restarts) const {
+  if (replica.restart_policy != RestartPolicy::kNever || api::IsDeleting(pod) ||
+      controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod)) {
+    return OnFailure::kAsUsual;
+  }
+  const bool used_up = (restarts + 1) % (replica.relaunches + 1) == 0;
+  return used_up && !replica.on_failure.empty() ? replica.on_failure.front().action
+                                                : OnFailure::kReplace;
 }
 
 // Kubeflow counts Jobs here, and a TrainJob's nodes are one Job.

@@ -128,6 +128,62 @@ TEST_F(TrainJobTest, IsSuspendedAndResumed) {
   EXPECT_TRUE(Run(1));
 }
 
+// The runtime with a restart policy, a Job's backoffLimit and a JobSet's maxRestarts.
+std::string Retrying(std::string_view policy, int backoff, int restarts) {
+  json::Value runtime = json::ParseYaml(kRuntime)->front();
+  json::Value& set = *json::FindMutable(runtime, {"spec", "template", "spec"});
+  json::Set(set, {"failurePolicy", "maxRestarts"}, restarts);
+  json::Value& node = json::FindMutable(set, {"replicatedJobs"})->get_array().front();
+  json::Set(node, {"template", "spec", "backoffLimit"}, backoff);
+  json::Set(node, {"template", "spec", "template", "spec", "restartPolicy"}, policy);
+  return json::Print(runtime);
+}
+
+class RetriesTest : public TrainJobTest {
+ protected:
+  void Start(int backoff, int restarts) {
+    cluster_.Create(Retrying("Never", backoff, restarts));
+    cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
+    ASSERT_TRUE(Run(2));
+  }
+  std::string Uid(const std::string& pod) {
+    const json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
+    return found ? std::string(api::Uid(*found)) : "";
+  }
+  // The second node fails; true once both run again, in a pod of its own anew.
+  bool ComesBack() {
+    const std::string before = Uid("job-node-0-1");
+    cluster_.agents->Exit("default/job-node-0-1", 3);
+    return cluster_.Until(
+        [&] { return Uid("job-node-0-1") != before && cluster_.Pods("Running") == 2; });
+  }
+  bool Fails() {
+    cluster_.agents->Exit("default/job-node-0-1", 3);
+    return cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Failed"); });
+  }
+};
+
+TEST_F(RetriesTest, AFailedPodIsMadeAnewUpToTheBackoffLimit) {
+  Start(1, 0);
+  const std::string first = Uid("job-node-0-0");
+  EXPECT_TRUE(ComesBack());
+  EXPECT_EQ(Uid("job-node-0-0"), first) << "the others continue";
+  EXPECT_TRUE(Fails());
+}
+
+TEST_F(RetriesTest, WithoutABackoffLimitTheFirstFailureEndsTheJob) {
+  Start(0, 0);
+  EXPECT_TRUE(Fails());
+}
+
+TEST_F(RetriesTest, AJobSetsRestartMakesAllPodsAnew) {
+  Start(0, 1);
+  const std::string first = Uid("job-node-0-0");
+  EXPECT_TRUE(ComesBack());
+  EXPECT_NE(Uid("job-node-0-0"), first);
+  EXPECT_TRUE(Fails());
+}
+
 TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
   struct Case {
     std::string spec, message;
