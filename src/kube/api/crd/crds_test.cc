@@ -75,6 +75,19 @@ TEST_F(CrdsTest, WhatPodsDoNotHaveIsFoundInTheTemplatesOfJobs) {
   EXPECT_EQ(unknown("ElasticDLJob", R"({"elasticdlReplicaSpecs":{},"epochs":1})"), "spec.epochs");
 }
 
+TEST_F(CrdsTest, ATrainJobsMisspelledFieldsAreFound) {
+  const KindPtr kind = scheme_->FindKind(ParseGvk("trainer.kubeflow.org/v1alpha1", "TrainJob"));
+  auto unknown = [&](const char* spec) {
+    return Join(UnknownFields(*kind->schema, json::Object{{"spec", J(spec)}}), " ");
+  };
+  EXPECT_EQ(unknown(R"({"runtimeRef":{"name":"r"},"trianer":{},
+      "trainer":{"comand":["x"],"env":[{"name":"A"}],"resourcesPerNode":{"limits":{"cpu":1}}}})"),
+            "spec.trianer spec.trainer.comand");
+  EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}]}],
+      "initializer":{"model":{"storageUri":"hf://a"}},"labels":{"a":"b"}})"),
+            "");
+}
+
 TEST_F(CrdsTest, PodGroupDefaultsAndRules) {
   json::Value group = J(R"({"apiVersion":"swell.dev/v1","kind":"PodGroup",
       "metadata":{"name":"g","namespace":"default"},
