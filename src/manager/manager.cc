@@ -17,6 +17,7 @@
 #include "kube/api/crd/definitions.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/device_taints.h"
+#include "kube/controllers/cluster/ephemeral_volumes.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
 #include "kube/controllers/cluster/namespace_defaults.h"
@@ -129,6 +130,8 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options&) { return Make<controllers::CertificateCleaner>(c); }},
       {"clusterrole-aggregation",
        [](const Context& c, const Options&) { return Make<controllers::RoleAggregation>(c); }},
+      {"ephemeral-volume-controller",
+       [](const Context& c, const Options&) { return Make<controllers::EphemeralVolumes>(c); }},
       {"persistentvolume-binder",
        [](const Context& c, const Options& o) {
          return Make<controllers::VolumeBinder>(c, o.remove_volume);

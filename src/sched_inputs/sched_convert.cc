@@ -11,6 +11,7 @@
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/project.h"
 #include "kube/controllers/cluster/volume_match.h"
@@ -241,10 +242,18 @@ std::string MissingClaim(std::string_view ns, std::string_view name, const Stora
 
 // In kube-scheduler's words; empty: nothing is the matter.
 std::string WhyNotUsable(const json::Value* claim,
-                         std::string_view ns,
-                         std::string_view name,
+                         const json::Value& pod,
+                         const api::MountedClaim& mounted,
                          const StorageView& storage) {
-  if (claim == nullptr) return MissingClaim(ns, name, storage);
+  const std::string& name = mounted.name;
+  if (mounted.claim_template != nullptr) {
+    if (claim == nullptr) {
+      return StrCat("waiting for ephemeral volume controller to create the persistentvolumeclaim ",
+                    Quote(name));
+    }
+    if (!api::IsMadeFor(*claim, pod)) return api::NotMadeFor(*claim, pod);
+  }
+  if (claim == nullptr) return MissingClaim(api::Namespace(pod), name, storage);
   if (api::IsDeleting(*claim)) {
     return StrCat("persistentvolumeclaim ", Quote(name), " is being deleted");
   }
@@ -359,10 +368,9 @@ void SetPriority(sched::PodInfo& pod, int32_t priority) {
 
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
   const bool waits = out.node.empty();
-  for (const std::string_view claim_name : api::ClaimNames(pod)) {
-    const std::string_view ns = api::Namespace(pod);
-    const json::Value* claim = storage.claims(StrCat(ns, "/", claim_name));
-    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, ns, claim_name, storage);
+  for (const api::MountedClaim& mounted : api::MountedClaims(pod)) {
+    const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", mounted.name));
+    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, pod, mounted, storage);
     if (claim == nullptr) continue;
     AddUnmadeVolume(*claim, storage, out);
     const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));

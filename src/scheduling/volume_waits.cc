@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/controllers/cluster/volume_match.h"
 
 namespace swell::scheduling {
@@ -30,8 +30,8 @@ VolumeWaits::~VolumeWaits() {
 bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done done) {
   std::vector<json::SharedValue> unnamed;
   Wait wait{node, {}, std::move(done)};
-  for (const std::string_view name : api::ClaimNames(pod)) {
-    const std::string key = StrCat(api::Namespace(pod), "/", name);
+  for (const api::MountedClaim& mounted : api::MountedClaims(pod)) {
+    const std::string key = StrCat(api::Namespace(pod), "/", mounted.name);
     const json::SharedValue claim = claims_.Get(key);
     if (!claim ||
         !controllers::AwaitsNode(*claim, classes_.Get(controllers::ClassOf(*claim)).get()))

@@ -88,6 +88,20 @@ TEST_F(VolumeWaitsTest, APodIsBoundWhenItsClaimsHaveTheirVolumesOnTheNodeTheyNam
   EXPECT_EQ(NodeOf("p"), "node-a");
 }
 
+TEST_F(VolumeWaitsTest, AnEphemeralVolumesClaimIsWaitedForToo) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\nspec: {schedulerName: "
+      "swell, containers: [{name: c, image: x}], volumes: [{name: scratch, ephemeral: "
+      "{volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: far, "
+      "resources: {requests: {storage: 1Gi}}}}}}]}\n");
+  RunFiveSeconds();
+  EXPECT_EQ(Selected("p-scratch"), "node-a");
+  EXPECT_EQ(NodeOf("p"), "");
+  Provision("p-scratch");
+  RunFiveSeconds();
+  EXPECT_EQ(NodeOf("p"), "node-a");
+}
+
 // Its place is kept while it waits, and nobody else waits for that.
 TEST_F(VolumeWaitsTest, OthersArePlacedBesideIt) {
   Claim("one");

@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
@@ -39,11 +40,10 @@ std::string HeldBy(const json::Value& volume) {
   return plain && ours ? handle : std::string();
 }
 
-bool Uses(const json::Value& pod, std::string_view claim) {
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    if (json::GetString(volume, {"persistentVolumeClaim", "claimName"}) == claim) return true;
-  }
-  return false;
+bool Uses(const json::Value& pod, std::string_view name) {
+  const std::vector<api::MountedClaim> claims = api::MountedClaims(pod);
+  return std::any_of(claims.begin(), claims.end(),
+                     [name](const api::MountedClaim& claim) { return claim.name == name; });
 }
 
 }  // namespace
@@ -101,10 +101,8 @@ void VolumeBinder::Watch() {
 
 // Claims that wait for a pod, or for the last one to be gone.
 void VolumeBinder::QueueClaimsOf(const json::Value& pod) {
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    const std::string_view name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
-    if (name.empty()) continue;
-    const std::string key = StrCat(api::Namespace(pod), "/", name);
+  for (const api::MountedClaim& mounted : api::MountedClaims(pod)) {
+    const std::string key = StrCat(api::Namespace(pod), "/", mounted.name);
     const json::SharedValue claim = claims_.Get(key);
     if (!claim) continue;
     const bool bound = api::StatusPhase(*claim) == "Bound";

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_claims.h"
 
 namespace swell::node {
 namespace {
@@ -36,7 +37,6 @@ void CollectEnv(const json::Value& container, Wanted& wanted) {
 void CollectVolume(const json::Value& volume, Wanted& wanted) {
   AddName(wanted.config_maps, json::GetString(volume, {"configMap", "name"}));
   AddName(wanted.secrets, json::GetString(volume, {"secret", "secretName"}));
-  AddName(wanted.claims, json::GetString(volume, {"persistentVolumeClaim", "claimName"}));
   for (const json::Value& source : json::GetArray(volume, {"projected", "sources"})) {
     AddName(wanted.config_maps, json::GetString(source, {"configMap", "name"}));
     AddName(wanted.secrets, json::GetString(source, {"secret", "name"}));
@@ -61,6 +61,7 @@ Wanted Collect(const json::Value& pod) {
   for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
     CollectVolume(volume, wanted);
   }
+  for (const api::MountedClaim& claim : api::MountedClaims(pod)) wanted.claims.insert(claim.name);
   return wanted;
 }
 

@@ -130,6 +130,21 @@ TEST(PodSpecTest, AVolumeOfAnotherClaimIsNotMounted) {
             "volume \"v\" : persistentvolumeclaim \"c\": volume \"pv\" belongs to another claim");
 }
 
+TEST(PodSpecTest, AnEphemeralVolumeIsTheClaimThatWasMadeForItsPod) {
+  PodSources sources;
+  const std::string volume = R"("ephemeral":{"volumeClaimTemplate":{"spec":{}}})";
+  EXPECT_EQ(RefusalOfVolumes(sources, volume),
+            "volume \"v\" : persistentvolumeclaim \"a-v\" not found");
+  const std::string claim = R"({"metadata":{"name":"a-v","namespace":"ns","ownerReferences":[)";
+  sources.Put("claim", "a-v", Shared(claim + "]}}"));
+  EXPECT_EQ(RefusalOfVolumes(sources, volume),
+            "volume \"v\" : PVC ns/a-v was not created for pod ns/a (pod is not owner)");
+  sources.Put("claim", "a-v",
+              Shared(claim + R"({"apiVersion":"v1","kind":"Pod","name":"a","uid":"",)"
+                             R"("controller":true}]}})"));
+  EXPECT_EQ(RefusalOfVolumes(sources, volume), "");
+}
+
 TEST(PodSpecTest, AGangSharesCheckpointsWhoeverMadeItsPods) {
   auto key = [](std::string_view metadata) {
     auto pod = json::Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"p",)", metadata, "}}"));

@@ -9,6 +9,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/node/spec/pod_spec.h"
 
 namespace swell::node {
@@ -197,13 +198,17 @@ Status CheckClaimed(const json::Value& volume, const json::Value& pod, std::stri
 
 Status ResolveClaim(const json::Value& pod,
                     const PodSources& sources,
-                    std::string_view claim_name,
+                    const api::MountedClaim& mounted,
                     VolumeSpec& volume) {
+  const std::string& claim_name = mounted.name;
   auto claim = sources.Claim(claim_name);
   if (!claim.ok()) {
     if (claim.status().code() != Code::kNotFound) return claim.status();
     return Status(Code::kNotFound,
                   StrCat("persistentvolumeclaim ", Quote(claim_name), " not found"));
+  }
+  if (mounted.claim_template != nullptr && !api::IsMadeFor(**claim, pod)) {
+    return Status(Code::kInvalid, api::NotMadeFor(**claim, pod));
   }
   std::string_view volume_name = json::GetString(**claim, {"spec", "volumeName"});
   if (!volume_name.empty()) {
@@ -276,11 +281,10 @@ Status ResolveVolume(const json::Value& pod,
     out.of_administrator = api::Annotation(pod, api::keys::kPodSecurity) == "privileged";
     return Status::Ok();
   }
-  if (const json::Value* claim = json::Find(in, {"persistentVolumeClaim"})) {
-    return ResolveClaim(pod, sources, json::GetString(*claim, {"claimName"}), out)
-        .WithContext(what);
+  if (api::MountedClaim claim; api::ReadMountedClaim(pod, in, claim)) {
+    return ResolveClaim(pod, sources, claim, out).WithContext(what);
   }
-  if (json::Find(in, {"ephemeral"}) != nullptr || json::Find(in, {"emptyDir"}) != nullptr) {
+  if (json::Find(in, {"emptyDir"}) != nullptr) {
     return ResolveEmptyDir(pod, in, what, out);
   }
   out.kind = VolumeSpec::Kind::kFiles;
