@@ -127,6 +127,9 @@ bool Has(uint64_t bits, int64_t value) { return (bits >> value & 1) != 0; }
 }  // namespace
 
 Result<CronSchedule> CronSchedule::Parse(std::string_view text) {
+  if (Trim(text).starts_with("@every")) {
+    return Wrong("@every is not supported; write five fields, such as */5 * * * *");
+  }
   std::vector<std::string_view> parts;
   for (std::string_view part : Split(Expand(Trim(text)), ' ')) {
     if (!part.empty()) parts.push_back(part);

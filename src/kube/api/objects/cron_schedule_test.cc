@@ -93,6 +93,7 @@ TEST(CronSchedule, WhatIsWrongIsNamedWithWhatItMayBe) {
   EXPECT_EQ(wrong("* * * *"), "expected exactly 5 fields, found 4");
   EXPECT_EQ(wrong("@never"), "expected exactly 5 fields, found 1");
   EXPECT_EQ(wrong("* * * * * *"), "expected exactly 5 fields, found 6; leave out the seconds");
+  EXPECT_EQ(wrong("@every 5m"), "@every is not supported; write five fields, such as */5 * * * *");
 }
 
 }  // namespace
