@@ -8,6 +8,7 @@
 #include "cli/print/view_output.h"
 #include "cli/views/array_view.h"
 #include "cli/views/node_faults.h"
+#include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 #include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
@@ -115,15 +116,20 @@ class DescribeAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api_->Get(kind.resource, ns, name));
     std::string_view uid = kind.kind == "Node" ? "" : api::Uid(*object);
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> events,
-                           ListEvents(*api_, ns, name, kind.kind, uid));
+                           kind.resource.namespaced
+                               ? ListEvents(*api_, ns, name, kind.kind, uid)
+                               : ListShownEvents(*session_, *api_, name, kind.kind, uid));
     if (output_.is_document() && kind.kind != "Node") {
       documents_.push_back(ObjectJson(*object, events));
     } else if (kind.kind == "Pod") {
       Print(DescribePod(*session_, *object, events));
     } else if (kind.kind == "Node") {
-      SWELL_ASSIGN_OR_RETURN(auto pods,
-                             api_->List(client::resources::kPods, "",
-                                        {.field_selector = StrCat("spec.nodeName=", name)}));
+      std::vector<json::SharedValue> pods;
+      SWELL_RETURN_IF_ERROR(
+          ListShown(*session_, *api_, "pods", pods, [this, &name](const std::string& in) {
+            return api_->List(client::resources::kPods, in,
+                              {.field_selector = StrCat("spec.nodeName=", name)});
+          }));
       if (output_.is_document()) {
         json::Object node = ObjectJson(*object, events);
         node["health"] = HealthOfNode(*object).sentence;

@@ -130,7 +130,7 @@ class GetAction final : public Action {
     for (const Target& target : targets) {
       if (target.names.empty()) {
         SWELL_RETURN_IF_ERROR(
-            ListShown(target.kind, objects, [this, &target](const std::string& ns) {
+            ListTarget(target.kind, objects, [this, &target](const std::string& ns) {
               return api_->List(target.kind.resource, ns,
                                 {.label_selector = selector_, .field_selector = fields_});
             }));
@@ -154,17 +154,13 @@ class GetAction final : public Action {
     return 0;
   }
 
-  // Appends what `list` finds in the namespace, or in all: those of the user who may not list all
-  // are shown, and standard error says so.
+  // Appends what `list` finds in the namespace, or in all that the user may read.
   template <class T, class List>
-  Status ListShown(const Kind& kind, std::vector<T>& out, const List& list) {
-    auto found = list(ns_);
-    const bool partial =
-        ns_.empty() && kind.resource.namespaced && found.status().code() == Code::kForbidden;
-    if (partial) {
-      session_->ErrLine(StrCat("You see ", kind.resource.plural, " of your own namespaces only."));
-      return ListEach(OwnNamespaces(*session_, *api_), out, list);
+  Status ListTarget(const Kind& kind, std::vector<T>& out, const List& list) {
+    if (ns_.empty() && kind.resource.namespaced) {
+      return ListShown(*session_, *api_, kind.resource.plural, out, list);
     }
+    auto found = list(ns_);
     if (!found.ok()) return found.status();
     std::move(found->begin(), found->end(), std::back_inserter(out));
     return Status::Ok();
@@ -220,11 +216,11 @@ class GetAction final : public Action {
   Status FetchTables(const Kind& kind,
                      const std::string& name,
                      std::vector<json::SharedValue>& tables) {
-    return ListShown(kind, tables,
-                     [&](const std::string& ns) -> Result<std::vector<json::SharedValue>> {
-                       SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, ns, name));
-                       return std::vector<json::SharedValue>{std::move(table)};
-                     });
+    return ListTarget(kind, tables,
+                      [&](const std::string& ns) -> Result<std::vector<json::SharedValue>> {
+                        SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, ns, name));
+                        return std::vector<json::SharedValue>{std::move(table)};
+                      });
   }
 
   Result<int> Tables(const std::vector<Target>& targets) {

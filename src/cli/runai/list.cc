@@ -9,6 +9,7 @@
 #include "cli/runai/runai.h"
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::runai {
@@ -216,7 +217,7 @@ class ListNodesAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     if (form.table()) {
       session.Out(NodesTable(session, nodes));
       return 0;
@@ -304,9 +305,16 @@ class DescribeProjectAction final : public Action {
     session.Out(DescribeProject(session, project));
     if (project.department) return 0;
     Scope scope{.api = api, .tree = std::move(tree), .project = project};
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*api, project.ns));
+    const auto jobs = ListJobs(*api, project.ns);
+    // Everybody may read projects; the work in them is for their members.
+    const bool hidden = jobs.status().code() == Code::kForbidden;
+    if (!jobs.ok() && !hidden) return jobs.status();
     session.Out("\nWorkloads:\n");
-    session.Out(jobs.empty() ? "  none\n" : JobsTable(session, scope, jobs, true));
+    if (hidden) {
+      session.OutLine(StrCat("  you may not see those of namespace ", project.ns));
+    } else {
+      session.Out(jobs->empty() ? "  none\n" : JobsTable(session, scope, *jobs, true));
+    }
     return 0;
   }
 
@@ -319,11 +327,11 @@ class DescribeNodeAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     bool first = true;
     for (const NodeView& node : nodes) {
       SWELL_ASSIGN_OR_RETURN(std::vector<EventView> events,
-                             ListEvents(*api, "default", node.name, "Node"));
+                             ListShownEvents(session, *api, node.name, "Node", ""));
       if (!first) session.OutLine("");
       first = false;
       session.Out(DescribeNode(session, *node.object, node.pods, events));

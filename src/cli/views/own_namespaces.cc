@@ -1,6 +1,6 @@
 #include "cli/views/own_namespaces.h"
 
-#include "cli/session.h"
+#include <algorithm>
 
 namespace swell::cli {
 
@@ -15,6 +15,20 @@ std::set<std::string> OwnNamespaces(Session& session, const ProjectTree& tree) {
 std::set<std::string> OwnNamespaces(Session& session, Api& api) {
   auto tree = ReadProjects(api);
   return OwnNamespaces(session, tree.ok() ? *tree : ProjectTree());
+}
+
+Result<std::vector<EventView>> ListShownEvents(Session& session,
+                                               Api& api,
+                                               std::string_view name,
+                                               std::string_view kind,
+                                               std::string_view uid) {
+  std::vector<EventView> events;
+  SWELL_RETURN_IF_ERROR(ListShown(session, api, "events", events, [&](const std::string& ns) {
+    return ListEvents(api, ns, name, kind, uid);
+  }));
+  std::stable_sort(events.begin(), events.end(),
+                   [](const EventView& a, const EventView& b) { return a.Before(b); });
+  return events;
 }
 
 Result<ShownJobs> FindShownJobs(Session& session, Api& api, std::string_view ns) {

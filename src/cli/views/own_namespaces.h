@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
+#include "cli/session.h"
+#include "cli/views/events_view.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
 
 namespace swell::cli {
-
-class Session;
 
 // Those of the projects that they may read, and the one that their commands use.
 std::set<std::string> OwnNamespaces(Session& session, const ProjectTree& tree);
@@ -31,6 +32,25 @@ Status ListEach(const std::set<std::string>& namespaces, std::vector<T>& out, co
   }
   return Status::Ok();
 }
+
+// Appends what `list` finds in all namespaces, or else in the user's own; standard error then says
+// of what (`plural`) these are a part.
+template <class T, class List>
+Status ListShown(
+    Session& session, Api& api, std::string_view plural, std::vector<T>& out, const List& list) {
+  auto all = list("");
+  if (all.status().code() == Code::kForbidden) {
+    session.ErrLine(StrCat("You see ", plural, " of your own namespaces only."));
+    return ListEach(OwnNamespaces(session, api), out, list);
+  }
+  if (!all.ok()) return all.status();
+  std::move(all->begin(), all->end(), std::back_inserter(out));
+  return Status::Ok();
+}
+
+// Events about an object that has no namespace, as far as the user may see them.
+Result<std::vector<EventView>> ListShownEvents(
+    Session& session, Api& api, std::string_view name, std::string_view kind, std::string_view uid);
 
 struct ShownJobs {
   std::vector<JobView> jobs;

@@ -83,6 +83,35 @@ TEST_F(OwnNamespacesTest, ListsOverAllNamespacesShowTheUsersOwnAndSaySo) {
   EXPECT_NE(Run({"swell", "-n", "team-b", "list"}), 0);
 }
 
+TEST_F(OwnNamespacesTest, ThingsOfTheWholeClusterAreShownWithWhatTheUserMaySeeOfThem) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  for (const char* team : {"team-a", "team-b"}) {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {namespace: ", team, ", name: pod-of-",
+                  team, "}, spec: {nodeName: node-1, containers: [{name: c, image: img}]}}"));
+  }
+  AsResearcher();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"swell", "describe", "node", "node-1"},
+        {"swell", "describe", "node", "node-1", "-o", "json"},
+        {"runai", "describe", "node", "node-1"}}) {
+    EXPECT_EQ(Run(words), 0) << err_;
+    EXPECT_NE(out_.find("pod-of-team-a"), std::string::npos) << Join(words, " ") << "\n" << out_;
+    EXPECT_EQ(out_.find("pod-of-team-b"), std::string::npos) << Join(words, " ") << "\n" << out_;
+    EXPECT_NE(err_.find("You see events of your own namespaces only.\n"), std::string::npos)
+        << err_;
+  }
+  for (const char* command : {"list", "top"}) {
+    EXPECT_EQ(Run({"runai", command, "nodes"}), 0) << err_;
+    EXPECT_NE(out_.find("\nnode-1 "), std::string::npos) << out_;
+    EXPECT_EQ(err_, "Only pods in namespaces that you can read are counted.\n");
+  }
+  EXPECT_EQ(Run({"swell", "describe", "project", "team-b"}), 0) << err_;
+  EXPECT_EQ(Run({"runai", "describe", "project", "team-b"}), 0) << err_;
+  EXPECT_NE(out_.find("GPU QUOTA: 4\n"), std::string::npos) << out_;
+  EXPECT_TRUE(out_.ends_with("\nWorkloads:\n  you may not see those of namespace team-b\n"))
+      << out_;
+}
+
 TEST_F(OwnNamespacesTest, AJobIsShownUnderTheProjectThatItIsChargedTo) {
   server_.Send(server_.Request(
       "PATCH", "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs/job-of-team-a",
