@@ -282,6 +282,17 @@ class ElasticdlTest(unittest.TestCase):
         job.wait_end(worker)
         self.assertEqual(job.counts(), [0.25])
 
+    def test_who_still_loads_leaves_at_once(self):
+        job = self.job(records=100)
+        model = job.folder / "model.py"
+        model.write_text("print('loads', flush=True)\nimport threading\nthreading.Event().wait()\n"
+                         + model.read_text())
+        for role in ("master", "worker"):
+            process = job.start(role, role)
+            job.wait(f"the {role} to load", lambda process=process: "loads" in job.log(process))
+            process.send_signal(signal.SIGTERM)
+            job.wait_end(process, -signal.SIGTERM)
+
     def test_a_range_that_always_fails_ends_the_job_with_a_reason(self):
         job = self.job(records=200)
         text = (job.folder / "data.txt").read_text().replace("\n77\n", "\nseventy-seven\n")

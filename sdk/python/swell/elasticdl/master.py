@@ -430,11 +430,12 @@ class Master:
 
 
 def main():
-    notice = Notice()
+    notice = Notice(hold=False)
     options = parse()
     try:
         master = Master(options, notice)
         master.load()
+        notice.hold()
     except Taken as error:
         log(f"master: {error}")
         return 1

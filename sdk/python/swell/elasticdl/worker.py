@@ -279,12 +279,13 @@ def write_rows(folder, task, rows):
 
 
 def main():
-    notice = Notice()
+    notice = Notice(hold=False)
     options = parse()
     name = os.environ.get("POD_NAME") or f"worker-{os.environ.get('WORKER_ID', '0')}"
     worker = Worker(options, name, notice)
     try:
         worker.load()
+        notice.hold()
         worker.run()
     except Stop as stop:
         log(f"{name}: leaves: {stop}")
