@@ -11,7 +11,8 @@ Command ListCommandSpec();
 Command DescribeCommandSpec();
 Command LogsCommandSpec();
 Command ExecCommandSpec();
-Command AttachCommandSpec();
+// `gives_terminal`: to a program that has a terminal, without flags.
+Command AttachCommandSpec(bool gives_terminal = false);
 Command PortForwardCommandSpec();
 Command CpCommandSpec();
 Command EventsCommandSpec();

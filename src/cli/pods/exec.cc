@@ -77,10 +77,19 @@ class ExecAction final : public Action {
 
 class AttachAction final : public Action {
  public:
-  void Declare(Flags& flags) override { flags_.Declare(flags); }
+  explicit AttachAction(bool gives_terminal) : gives_terminal_(gives_terminal) {}
+
+  void Declare(Flags& flags) override {
+    flags_.Declare(flags);
+    if (!gives_terminal_) return;
+    flags.Switch("--no-stdin", &no_input_, "do not pass standard input");
+    flags.Switch("--no-tty", &no_tty_, "do not use a terminal");
+  }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("expected a pod: swell attach POD");
+    if (no_input_ && flags_.input) return Misuse("--stdin and --no-stdin exclude each other");
+    if (no_tty_ && flags_.tty) return Misuse("--tty and --no-tty exclude each other");
     SWELL_ASSIGN_OR_RETURN(InteractiveCommand command,
                            Prepare(session, words[0], flags_, "attach"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -89,7 +98,8 @@ class AttachAction final : public Action {
         api->Get(client::resources::kPods, command.command.ns, command.command.pod));
     for (const json::Value& container : api::Containers(*pod)) {
       if (api::ContainerName(container) != command.command.container) continue;
-      if (!flags_.tty || json::GetBool(container, {"tty"})) continue;
+      if (gives_terminal_) GiveTerminal(session, container, command.command);
+      if (!command.command.tty || json::GetBool(container, {"tty"})) continue;
       session.ErrLine(StrCat("Unable to use a TTY - container ", command.command.container,
                              " did not allocate one"));
       command.command.tty = false;
@@ -101,7 +111,21 @@ class AttachAction final : public Action {
   }
 
  private:
+  // The user's terminal goes to a program that has one and reads from it.
+  void GiveTerminal(Session& session,
+                    const json::Value& container,
+                    edge::CommandOptions& command) const {
+    const auto& open = session.env().console;
+    const auto console = open ? open() : nullptr;
+    const bool has_both = console != nullptr && console->input_is_terminal() &&
+                          json::GetBool(container, {"stdin"}) && json::GetBool(container, {"tty"});
+    command.input = !no_input_ && (flags_.input || has_both);
+    command.tty = !no_tty_ && (flags_.tty || (has_both && command.input));
+  }
+
   TalkFlags flags_;
+  bool gives_terminal_;
+  bool no_input_ = false, no_tty_ = false;
 };
 
 }  // namespace
@@ -121,7 +145,7 @@ Command ExecCommandSpec() {
   };
 }
 
-Command AttachCommandSpec() {
+Command AttachCommandSpec(bool gives_terminal) {
   return {
       .name = "attach",
       .group = "Pods",
@@ -130,7 +154,7 @@ Command AttachCommandSpec() {
       .examples = {{"Watch the output of a job's master", "swell attach mnist"},
                    {"Attach to an interactive shell", "swell attach -it shell"}},
       .completes = Completes::kJob,
-      .make = Makes<AttachAction>(),
+      .make = [gives_terminal] { return std::make_unique<AttachAction>(gives_terminal); },
   };
 }
 

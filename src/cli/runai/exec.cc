@@ -38,13 +38,19 @@ class LogsAction final : public Action {
   JobLogOptions options_;
 };
 
+struct FoundPod {
+  std::string pod;  // "pod/NAME"
+  std::string workload;
+};
+
 // Finds the workload's pod and makes the session one of its namespace.
-Result<std::string> PodOf(Session& session, const std::string& name, const std::string& pod) {
+Result<FoundPod> PodOf(Session& session, const std::string& name, const std::string& pod) {
   SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
   SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, name));
   session.UseNamespace(job.ns);
   for (const json::SharedValue& one : job.pods) {
-    if (pod.empty() || api::Name(*one) == pod) return StrCat("pod/", api::Name(*one));
+    if (!pod.empty() && api::Name(*one) != pod) continue;
+    return FoundPod{StrCat("pod/", api::Name(*one)), job.name};
   }
   return Status(Code::kNotFound, StrCat("the workload ", Quote(job.name), " has no pod",
                                         pod.empty() ? "" : " " + Quote(pod), ": it is ",
@@ -62,7 +68,8 @@ class PodAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() < words_min_) return Misuse(expected_);
-    SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], pod_));
+    words[0] = std::move(found.pod);
     return inner_->Run(session, std::move(words));
   }
 
@@ -79,9 +86,9 @@ class BashAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("expected one workload: runai bash WORKLOAD");
-    SWELL_ASSIGN_OR_RETURN(std::string pod, PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(const FoundPod found, PodOf(session, words[0], pod_));
     return Exec(session, {.ns = session.Namespace(),
-                          .pod = pod.substr(pod.find('/') + 1),
+                          .pod = found.pod.substr(found.pod.find('/') + 1),
                           .command = {"bash"},
                           .interactive = true});
   }
@@ -104,11 +111,26 @@ class PortForwardAction final : public Action {
     if (words.empty()) {
       return Misuse("expected a workload: runai port-forward WORKLOAD --port 8888:8888");
     }
-    SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], pod_));
+    words[0] = std::move(found.pod);
+    if (words.size() == 1 && pod_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(const bool exposed, IsExposed(session, found.workload));
+      if (exposed) words[0] = StrCat("service/", found.workload);
+    }
     return inner_->Run(session, std::move(words));
   }
 
  private:
+  // Whether it was submitted with --port OUTSIDE:INSIDE, of which a Service has both numbers.
+  static Result<bool> IsExposed(Session& session, const std::string& workload) {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    const auto service = api->Get(client::resources::kServices, session.Namespace(), workload);
+    if (service.status().code() == Code::kNotFound) return false;
+    if (!service.ok()) return service.status();
+    // One without an address only gives the pods their names.
+    return json::GetString(**service, {"spec", "clusterIP"}) != "None";
+  }
+
   std::unique_ptr<Action> inner_;
   std::vector<std::string> ports_;
   std::string pod_;
@@ -150,10 +172,13 @@ Command AttachSpec() {
       .summary = "Attach to the running process of a workload.",
       .usage = "WORKLOAD",
       .examples = {{"Watch its output", "runai attach train1 -p team-a"}},
+      .notes =
+          "A workspace that keeps a terminal (submitted with --stdin --tty, or without a "
+          "command) gets yours. Its program then gets Ctrl-C, too.",
       .completes = Completes::kJob,
       .make =
           [] {
-            return std::make_unique<PodAction>(&AttachCommandSpec, 1,
+            return std::make_unique<PodAction>([] { return AttachCommandSpec(true); }, 1,
                                                "expected one workload: runai attach WORKLOAD");
           },
   };
