@@ -220,8 +220,14 @@ Status AddSync(const PyTorchSpec& spec, PodParts& parts) {
   init["volumeMounts"] = json::Array{json::Object{{"name", "code-sync"}, {"mountPath", "/code"}}};
   parts.init_containers.push_back(std::move(init));
   parts.volumes.push_back(json::Object{{"name", "code-sync"}, {"emptyDir", json::Object{}}});
-  std::string root = spec.working_dir.empty() ? "" : spec.working_dir;
-  parts.mounts.push_back(json::Object{{"name", "code-sync"}, {"mountPath", StrCat(root, "/code")}});
+  json::Object mount{{"name", "code-sync"}};
+  if (spec.sync_path.empty()) {
+    mount["mountPath"] = StrCat(spec.working_dir, "/code");
+  } else {
+    mount["mountPath"] = spec.sync_path;
+    mount["subPath"] = ProjectOf(spec.sync_source);
+  }
+  parts.mounts.push_back(std::move(mount));
   return Status::Ok();
 }
 

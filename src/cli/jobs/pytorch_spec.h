@@ -49,6 +49,7 @@ struct PyTorchSpec {
   std::vector<PodMount> mounts;             // further ones
   std::string working_dir;
   std::string sync_mode, sync_source, sync_image;
+  std::string sync_path;  // of the code; empty: below working_dir/code
   std::vector<std::string> image_pull_secrets;
   std::string image_pull_policy;
   std::string scheduler;

@@ -153,8 +153,8 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "mount a Secret");
   flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
              "mount a directory of an NFS server");
-  flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R]",
-             "fetch code into WORKING_DIR/code");
+  flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R][,path=PATH]",
+             "fetch code into PATH (default: into its name below WORKING_DIR/code)");
   flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
   flags.List("--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
   flags.Text("--image-pull-policy", &pod.image_pull_policy, "POLICY",
@@ -378,7 +378,7 @@ Status PodFlags::FillMounts(PyTorchSpec& pod) {
   return AddMounts(kNfs, nfs_, pod);
 }
 
-// "source=URL", or the URL alone; version 2 says repository and path.
+// "source=URL", or the URL alone; version 2 says repository, and path where version 1 has target.
 Status PodFlags::FillGit(PyTorchSpec& pod) const {
   if (git_sync_.empty()) return Status::Ok();
   pod.sync_mode = "git";
@@ -386,11 +386,17 @@ Status PodFlags::FillGit(PyTorchSpec& pod) const {
     pod.sync_source = git_sync_;
     return Status::Ok();
   }
-  SWELL_ASSIGN_OR_RETURN(
-      KeyValues fields, ParseFields(git_sync_, "--git-sync",
-                                    {"source", "repository", "name", "branch", "rev", "revision"}));
+  SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(git_sync_, "--git-sync",
+                                                       {"source", "repository", "name", "branch",
+                                                        "rev", "revision", "path", "target"}));
   for (const auto& [name, value] : fields) {
     if (name == "source" || name == "repository") pod.sync_source = value;
+    if (name == "path" || name == "target") {
+      if (!value.starts_with('/')) {
+        return Misuse(StrCat("--git-sync ", Quote(git_sync_), ": ", name, "= must begin with /"));
+      }
+      pod.sync_path = value;
+    }
     if (name == "branch") pod.env.emplace_back("GIT_SYNC_BRANCH", value);
     if (name == "rev" || name == "revision") pod.env.emplace_back("GIT_SYNC_REV", value);
   }

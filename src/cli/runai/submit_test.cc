@@ -147,5 +147,23 @@ TEST_F(RunaiSubmitTest, VersionOnesOtherFlags) {
   EXPECT_EQ(json::GetString(Container(master), {"resources", "limits", "nvidia.com/gpu"}), "1");
 }
 
+TEST_F(RunaiSubmitTest, CodeOfARepositoryIsWhereTheSubmissionSays) {
+  Cluster();
+  for (const char* path : {"path", "target"}) {
+    const json::Value pod = PodOf(
+        Made({"submit", path},
+             {"--git-sync", StrCat("name=r,repository=https://h/team/r.git,", path, "=/work/r")}));
+    EXPECT_EQ(json::Print(*json::Find(Container(pod), {"volumeMounts"})),
+              R"([{"mountPath":"/work/r","name":"code-sync","subPath":"r"}])");
+  }
+  const json::Value pod = PodOf(Made({"submit", "b"}, {"--git-sync", "source=https://h/r.git"}));
+  EXPECT_EQ(json::Print(*json::Find(Container(pod), {"volumeMounts"})),
+            R"([{"mountPath":"/code","name":"code-sync"}])");
+  EXPECT_EQ(Submit({"--git-sync", "source=https://h/r.git,path=r"}), 2);
+  EXPECT_NE(err_.find("--git-sync \"source=https://h/r.git,path=r\": path= must begin with /"),
+            std::string::npos)
+      << err_;
+}
+
 }  // namespace
 }  // namespace swell::cli
