@@ -152,6 +152,7 @@ class SubmitDistAction final : public Action {
                         ")"));
     flags.Text("--dry-run", &dry_run_, "none|client", "print the workload instead of creating it")
         .implied = "client";
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
     AddOtherNames(flags);
     PodFlags::RefuseOthers(flags);
     for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
@@ -161,6 +162,7 @@ class SubmitDistAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(Fill(session, std::move(words)));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session));
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.ns = scope.project.ns;
@@ -174,7 +176,8 @@ class SubmitDistAction final : public Action {
       session.ErrLine(StrCat("runai: ", remark));
     }
     if (dry_run_ == "client") {
-      session.Out(FormatObject({.kind = OutputForm::Kind::kYaml}, job, ""));
+      if (form.table()) form.kind = OutputForm::Kind::kYaml;
+      session.Out(FormatObject(form, job, ResourceNameOf(job)));
       return 0;
     }
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeClaims(*scope.api, spec_.ns));
@@ -182,6 +185,10 @@ class SubmitDistAction final : public Action {
                                   {.field_validation = "Strict"});
     if (!made.ok()) return made.status();
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
+    if (!form.table()) {
+      session.Out(FormatObject(form, **made, ResourceNameOf(**made)));
+      return 0;
+    }
     const std::string_view name = api::Name(**made);
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
     PrintSubmitWarnings(session, "runai", *scope.api, **made);
@@ -301,7 +308,7 @@ class SubmitDistAction final : public Action {
   PyTorchSpec spec_;
   PodFlags pod_flags_;
   LeaderFlags leader_;
-  std::string word_, dry_run_, ttl_;
+  std::string word_, dry_run_, ttl_, output_;
   int64_t workers_ = 1, min_ = 0, max_ = 0, slots_ = 0;
   size_t words_before_dashes_ = 0;
   bool no_leader_ = false;

@@ -165,5 +165,22 @@ TEST_F(RunaiSubmitTest, CodeOfARepositoryIsWhereTheSubmissionSays) {
       << err_;
 }
 
+TEST_F(RunaiSubmitTest, WhatIsSubmittedIsPrintedInTheFormThatIsAskedFor) {
+  Cluster();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"runai", "submit", "a"},
+                                                {"runai", "submit-dist", "pytorch", "b"}}) {
+    const auto printed = [this, &words](const std::vector<std::string>& more) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"-p", "project-a", "-i", "img"});
+      all.insert(all.end(), more.begin(), more.end());
+      EXPECT_EQ(Run(all), 0) << err_;
+      return out_;
+    };
+    EXPECT_TRUE(json::Parse(printed({"--dry-run", "-o", "json"})).ok()) << out_;
+    EXPECT_TRUE(printed({"--dry-run", "-o", "yaml"}).starts_with("apiVersion: ")) << out_;
+    EXPECT_TRUE(printed({"-o", "name"}).ends_with(StrCat("/", words.back(), "\n"))) << out_;
+  }
+}
+
 }  // namespace
 }  // namespace swell::cli
