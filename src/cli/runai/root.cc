@@ -1,4 +1,6 @@
 // The whole of `runai`.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/runai/runai.h"
@@ -50,11 +52,27 @@ Command Nodes() {
   Command list = runai::ListNodesSpec();
   list.name = "list";
   list.aliases = {};
-  return {.name = "node", .summary = "Show nodes.", .hidden = true, .children = {std::move(list)}};
+  return {.name = "node",
+          .aliases = {"nodes"},
+          .summary = "Show nodes.",
+          .hidden = true,
+          .children = {std::move(list)}};
+}
+
+Command Departments() {
+  Command list = *runai::ListSpec().Find("departments");
+  list.name = "list";
+  list.aliases = {"ls"};
+  return {.name = "department",
+          .aliases = {"departments"},
+          .summary = "Show departments.",
+          .hidden = true,
+          .children = {std::move(list)}};
 }
 
 // Commands for Run:ai's own service, which does not exist here.
 struct Absent {
+  const char* parent;  // "": runai itself
   const char* name;
   const char* instead;
   // Not an error, so that scripts that call it continue.
@@ -77,16 +95,21 @@ class Missing final : public Action {
 };
 
 void AddMissing(Command& root) {
+  constexpr const char* kClusters =
+      "the kubeconfig selects the cluster; runai cluster-info shows it";
   static constexpr Absent kMissing[] = {
-      {"login", "the kubeconfig identifies you; swell user create adds users", true},
-      {"logout", "the kubeconfig identifies you; unset KUBECONFIG to log out", true},
-      {"cluster", "the kubeconfig selects the cluster; runai cluster-info shows it", true},
-      {"kubeconfig", "the file named by $KUBECONFIG is used", true},
-      {"pvc", "use kubectl get pvc -n NAMESPACE"},
-      {"report", "use swell report, and Prometheus for metrics"},
-      {"update", "runai is a part of swell and is updated with it", true},
-      {"upgrade", "runai is a part of swell and is updated with it", true},
-      {"template", "runai submit --dry-run -o yaml prints a manifest to apply again"},
+      {"", "login", "the kubeconfig identifies you; swell user create adds users", true},
+      {"", "logout", "the kubeconfig identifies you; unset KUBECONFIG to log out", true},
+      {"", "cluster", kClusters, true},
+      {"", "kubeconfig", "the file named by $KUBECONFIG is used", true},
+      {"", "pvc", "use kubectl get pvc -n NAMESPACE"},
+      {"", "report", "use swell report, and Prometheus for metrics"},
+      {"", "update", "runai is a part of swell and is updated with it", true},
+      {"", "upgrade", "runai is a part of swell and is updated with it", true},
+      {"", "template", "runai submit --dry-run -o yaml prints a manifest to apply again"},
+      {"list", "clusters", kClusters, true},
+      {"config", "cluster", "kubectl config use-context selects another cluster"},
+      {"config", "set", "runai config project NAME sets the project, the kubeconfig the cluster"},
   };
   for (const Absent& one : kMissing) {
     Command missing;
@@ -95,7 +118,9 @@ void AddMissing(Command& root) {
     missing.hidden = true;
     missing.raw = true;
     missing.make = [&one] { return std::make_unique<Missing>(one); };
-    root.children.push_back(std::move(missing));
+    auto parent = std::find_if(root.children.begin(), root.children.end(),
+                               [&one](const Command& child) { return child.name == one.parent; });
+    (parent == root.children.end() ? root : *parent).children.push_back(std::move(missing));
   }
 }
 
@@ -138,7 +163,8 @@ Command RunaiRoot() {
                    Submitted(Workload("inference", "inference", "Manage inference workloads."),
                              "inference"),
                    Workload("workload", "", "Manage workloads of every class."),
-                   Nodes()},
+                   Nodes(),
+                   Departments()},
   };
   // Version 2 has these beside `training` as well.
   for (const char* name : {"pytorch", "tensorflow", "xgboost", "distributed", "mpi", "jax"}) {

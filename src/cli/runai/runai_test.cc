@@ -95,6 +95,9 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_EQ(Run({"runai", "cluster", "list"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("cluster is not needed: the kubeconfig selects the cluster"),
             std::string::npos);
+  EXPECT_EQ(Run({"runai", "list", "clusters"}), 0) << "scripts go on";
+  EXPECT_EQ(Run({"runai", "config", "cluster", "prod"}), 2);
+  EXPECT_NE(err_.find("kubectl config use-context selects another cluster"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
   EXPECT_NE(err_.find("\"templates\": expected jobs, projects, departments, nodes or node-pools"),
             std::string::npos)
@@ -386,6 +389,10 @@ TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
   EXPECT_EQ(out_, "");
   ASSERT_EQ(Run({"runai", "list", "projects", "-o", "name"}), 0) << err_;
   EXPECT_EQ(out_, "project-a\nproject-b\n");
+  for (const char* noun : {"nodes", "departments"}) {
+    ASSERT_EQ(Run({"runai", noun, "list", "-o", "name"}), 0) << err_;
+    EXPECT_EQ(out_, noun == std::string("nodes") ? "node-1\n" : "");
+  }
   ASSERT_EQ(Run({"swell", "list", "-n", "project-a", "--no-headers"}), 0) << err_;
   EXPECT_NE(out_.find("project-a"), std::string::npos) << out_;
 }
