@@ -30,18 +30,53 @@ std::string Between(std::string_view text, std::string_view before, std::string_
 
 }  // namespace
 
-std::optional<bool> HasRole(Api& api, std::string_view ns) {
+namespace {
+
+// Whether the user may do that with pods of the namespace. Empty: the server does not answer that.
+std::optional<bool> MayWithPods(Api& api, std::string_view verb, std::string_view ns) {
   const json::Value review = json::Object{
       {"apiVersion", "authorization.k8s.io/v1"},
       {"kind", "SelfSubjectAccessReview"},
       {"spec",
        json::Object{{"resourceAttributes",
-                     json::Object{{"verb", "list"}, {"resource", "pods"}, {"namespace", ns}}}}}};
+                     json::Object{{"verb", verb}, {"resource", "pods"}, {"namespace", ns}}}}}};
   const auto answer =
       api.Create({"authorization.k8s.io", "v1", "selfsubjectaccessreviews", false}, "", review);
   if (!answer.ok()) return std::nullopt;
   return json::GetBool(**answer, {"status", "allowed"});
 }
+
+// The project of the namespace; "" if there is none, or projects may not be read.
+std::string ProjectOf(Api& api, std::string_view ns) {
+  const auto projects = api.List(client::resources::kProjects, "");
+  if (!projects.ok()) return "";
+  for (const json::SharedValue& project : *projects) {
+    if (api::ProjectSpec(*project).ns == ns) return std::string(api::Name(*project));
+  }
+  return "";
+}
+
+// For viewers: a researcher may do what they may not, but for roles.
+Status WithOtherRole(Api& api,
+                     const Status& status,
+                     const std::string& ns,
+                     const std::string& user) {
+  const std::string& said = status.message();
+  if (said.find("rbac.authorization.k8s.io") != std::string::npos) return status;
+  if (MayWithPods(api, "create", ns).value_or(true)) return status;
+  const std::string project = ProjectOf(api, ns);
+  if (project.empty() || user.empty()) return status;
+  return Status(
+      Code::kForbidden,
+      StrCat("your role in namespace ", Quote(ns),
+             " is for reading\n  An administrator of the cluster gives you another: swell "
+             "project edit ",
+             project, " --member ", user, "=researcher\n  The server said: ", said));
+}
+
+}  // namespace
+
+std::optional<bool> HasRole(Api& api, std::string_view ns) { return MayWithPods(api, "list", ns); }
 
 Status WithRoleHint(Session& session, const Status& status) {
   const std::string& said = status.message();
@@ -53,9 +88,13 @@ Status WithRoleHint(Session& session, const Status& status) {
     return status;
   }
   auto api = session.Server();
-  if (!api.ok() || HasRole(**api, ns).value_or(true)) return status;
+  if (!api.ok()) return status;
+  const std::optional<bool> has_role = HasRole(**api, ns);
+  if (has_role == true) return WithOtherRole(**api, status, ns, user);
+  if (!has_role) return status;
   std::string text = StrCat("you have no role in namespace ", Quote(ns), ", so you cannot ", verb,
                             " ", resource, " there");
+  const bool by_project = session.root().name == "runai";
   // Users who may not read projects get no hint at one.
   const auto projects = (*api)->List(client::resources::kProjects, "");
   std::vector<std::string> own;
@@ -66,14 +105,15 @@ Status WithRoleHint(Session& session, const Status& status) {
     const std::string of_project = api::ProjectSpec(*project).ns;
     if (of_project == ns) owner = api::Name(*project);
     if (of_project.empty() || of_project == ns || ++asked > kProjectsAsked) continue;
-    if (HasRole(**api, of_project).value_or(false)) own.push_back(of_project);
+    if (!HasRole(**api, of_project).value_or(false)) continue;
+    own.push_back(by_project ? std::string(api::Name(*project)) : of_project);
   }
   // The command itself reads this namespace, such as kube-system: none but its own words help.
   const bool chosen = ns == session.Namespace();
   if (!chosen && owner.empty()) return status;
   if (!own.empty()) {
-    text += StrCat("\n  You have one in ", Join(own, ", "),
-                   chosen ? StrCat(": add -n ", own.front()) : "");
+    const std::string flag = by_project ? ": add -p " : chosen ? ": add -n " : "";
+    text += StrCat("\n  You have one in ", Join(own, ", "), flag, flag.empty() ? "" : own.front());
   }
   if (!owner.empty() && !user.empty()) {
     text += StrCat("\n  An administrator of the cluster gives you one: swell project edit ", owner,

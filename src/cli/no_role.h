@@ -1,4 +1,5 @@
-// Errors for users who have no role in a namespace: they name the namespace and what to do.
+// Errors for users whose role in a namespace does not suffice, or who have none: they name the
+// namespace and what to do.
 // - Threads: one thread; asks the server.
 #pragma once
 
@@ -13,8 +14,8 @@ namespace swell::cli {
 // the server does not answer that.
 std::optional<bool> HasRole(Api& api, std::string_view ns);
 
-// If the error came from the lack of a role: an error that names the namespace and how to get a
-// role. Every other error comes back unchanged.
+// If the error came from the lack of a role, or from that of a viewer: an error that names the
+// namespace and how to get another role. Every other error comes back unchanged.
 Status WithRoleHint(Session& session, const Status& status);
 
 }  // namespace swell::cli

@@ -48,15 +48,44 @@ class RefusesThreeNamespaces final : public api::RestHandler {
   api::RestHandler& server_;
 };
 
+// Lets everybody read, and nobody write pods and jobs, as a server that checks roles does for a
+// viewer.
+class ForReading final : public api::RestHandler {
+ public:
+  explicit ForReading(api::RestHandler& server) : server_(server) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    const bool review = request.path.ends_with("/selfsubjectaccessreviews");
+    if (request.method == "GET") return server_.Handle(std::move(request), std::move(sink));
+    api::RestResponse response;
+    const bool reads = request.body.find(R"("verb":"list")") != std::string::npos;
+    response.status = review ? 201 : 403;
+    response.body.push_back(api::MakeChunk(
+        review ? StrCat(R"({"status":{"allowed":)", reads ? "true" : "false", "}}")
+               : R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)"
+                 R"("code":403,"message":"pods \"p\" is forbidden: User \"jane\" cannot delete )"
+                 R"(resource \"pods\" in API group \"\" in the namespace \"team-a\""})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  api::RestHandler& server_;
+};
+
 class NoRoleTest : public CliTest {
  protected:
   NoRoleTest() {
     for (const char* team : {"team-a", "team-b"}) {
       Create(StrCat("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: ", team, "}}"));
     }
+    Behind<RefusesThreeNamespaces>();
+  }
+  template <class Server>
+  void Behind() {
     env_.connect = [this](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<RefusesThreeNamespaces>(*server_.server);
+      connection.server = std::make_shared<Server>(*server_.server);
       connection.url = "https://test:6443";
       connection.user = {.name = "jane", .groups = {"system:masters"}};
       connection.ns = "team-b";
@@ -101,8 +130,31 @@ TEST_F(NoRoleTest, UsersAreSaidToBeForAdministrators) {
 }
 
 TEST_F(NoRoleTest, AProjectOfAnotherNamespaceIsNamedWithoutAFlagThatWouldNotChangeIt) {
-  EXPECT_EQ(Run({"runai", "list", "-p", "team-a"}), 1);
+  stdin_ = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: team-a}}";
+  EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
   EXPECT_NE(err_.find("\n  You have one in team-b\n  An administrator"), std::string::npos) << err_;
+}
+
+TEST_F(NoRoleTest, WhereAProjectWasAskedForAnotherProjectIsProposed) {
+  EXPECT_EQ(Run({"runai", "list", "-p", "team-a"}), 1);
+  EXPECT_NE(err_.find("\n  You have one in team-b: add -p team-b\n  An administrator"), std::string::npos) << err_;
+}
+
+TEST_F(NoRoleTest, RunaiNamesAProject) {
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}");
+  EXPECT_EQ(Run({"runai", "submit", "w", "-p", "team-a", "-i", "img"}), 1);
+  EXPECT_NE(err_.find("\n  You have one in team-b: add -p team-b\n"), std::string::npos) << err_;
+}
+
+TEST_F(NoRoleTest, AViewerIsToldWhichRoleWouldDo) {
+  Behind<ForReading>();
+  EXPECT_EQ(Run({"swell", "delete", "pod", "p", "-n", "team-a"}), 1);
+  EXPECT_TRUE(err_.starts_with(
+      "swell: your role in namespace \"team-a\" is for reading\n"
+      "  An administrator of the cluster gives you another: swell project edit team-a --member "
+      "jane=researcher\n"
+      "  The server said: pods \"p\" is forbidden: "))
+      << err_;
 }
 
 TEST_F(NoRoleTest, AProjectWithoutARoleIsNoDefault) {
