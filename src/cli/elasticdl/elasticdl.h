@@ -51,6 +51,10 @@ inline constexpr std::string_view kModelFolder = "/model_zoo";
 
 // The model file, or the Python files of the zoo. Empty when --model_zoo is a folder of the image.
 Result<std::vector<ModelPart>> ReadModel(JobFlags& flags);
+// Misuse where these parts are a zoo (`folder`) without the file that --model_def names.
+Status CheckModelDef(const JobFlags& flags,
+                     const std::string& folder,
+                     const std::vector<ModelPart>& parts);
 std::string ModelMapName(const JobFlags& flags);
 json::Value MakeModelMap(const JobFlags& flags, const std::vector<ModelPart>& parts);
 // Misuse naming the flag whose value is invalid. `getenv` for --populate_env_names.

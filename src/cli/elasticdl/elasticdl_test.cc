@@ -223,5 +223,28 @@ TEST_F(ElasticdlTest, AJobIsNotReplacedByAnotherOfItsName) {
   EXPECT_NE(err_.find("already exists"), std::string::npos) << err_;
 }
 
+TEST_F(ElasticdlTest, AModelThatIsNotInTheZooIsRefusedAtOnce) {
+  const auto train = [this](const std::string& model_def) {
+    err_.clear();
+    return Run({"elasticdl", "train", "--job_name=job", "--image_name=i", "--training_data=/d",
+                "--model_zoo=" + models_.path(), "--model_def=" + model_def, "--yaml"});
+  };
+  EXPECT_EQ(train("mnist_functional_api.custom_model"), 0) << err_;
+  EXPECT_EQ(train("mnist_functional_api"), 0) << err_;
+  EXPECT_EQ(train("mnist_funktional_api.custom_model"), 2);
+  EXPECT_TRUE(
+      err_.starts_with(StrCat("elasticdl train: --model_def "
+                              "\"mnist_funktional_api.custom_model\": ",
+                              models_.path(),
+                              " has no such module; did you mean "
+                              "mnist_functional_api.custom_model?\n")))
+      << err_;
+  EXPECT_EQ(train("x.y"), 2);
+  EXPECT_NE(err_.find("has no such module; it has mnist_functional_api\n"), std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"elasticdl", "zoo", "build", models_.path()}), 0) << err_;
+  EXPECT_TRUE(out_.ends_with(" sends 1 Python file along.\n")) << out_;
+}
+
 }  // namespace
 }  // namespace swell::cli

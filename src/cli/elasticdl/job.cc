@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/flags.h"
@@ -280,6 +281,31 @@ Result<std::vector<ModelPart>> ReadModel(JobFlags& flags) {
   }
   flags.model_zoo = kModelFolder;
   return parts;
+}
+
+Status CheckModelDef(const JobFlags& flags,
+                     const std::string& folder,
+                     const std::vector<ModelPart>& parts) {
+  if (parts.empty() || !flags.model_file.empty()) return Status::Ok();
+  // MODULE.NAME, or a module whose model has the usual name.
+  const std::string& said = flags.model_def;
+  const std::string module = said.substr(0, said.rfind('.'));
+  std::vector<std::string> modules;
+  for (const ModelPart& part : parts) {
+    std::string one = part.path.substr(0, part.path.size() - std::string_view(".py").size());
+    std::replace(one.begin(), one.end(), '/', '.');
+    if (one == said || one == module) return Status::Ok();
+    modules.push_back(std::move(one));
+  }
+  const std::string near = NearestName(module, modules);
+  constexpr size_t kModulesShown = 10;
+  std::string hint;
+  if (!near.empty()) {
+    hint = StrCat("; did you mean ", near, said.substr(module.size()), "?");
+  } else if (modules.size() <= kModulesShown) {
+    hint = StrCat("; it has ", Join(modules, ", "));
+  }
+  return Misuse(StrCat("--model_def ", Quote(said), ": ", folder, " has no such module", hint));
 }
 
 std::string ModelMapName(const JobFlags& flags) { return StrCat("elasticdl-model-", flags.name); }

@@ -48,7 +48,9 @@ class SubmitAction final : public Action {
       return Misuse(StrCat("unexpected ", Quote(words[0]), "; this command takes flags only"));
     }
     SWELL_RETURN_IF_ERROR(Fill());
+    const std::string folder = flags_.model_zoo.empty() ? "." : flags_.model_zoo;
     SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags_));
+    SWELL_RETURN_IF_ERROR(CheckModelDef(flags_, folder, parts));
     auto getenv = session.env().getenv;
     if (yaml_) {
       TellWithoutEffect(session);

@@ -78,10 +78,9 @@ class BuildAction final : public Action {
     const std::string folder = flags.model_zoo;
     SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags));
     if (parts.empty()) return Misuse(StrCat(folder, ": there are no Python files"));
-    session.OutLine(StrCat(parts.size(),
-                           " Python files. There is no image to build: train sends "
-                           "them along, with --model_zoo=",
-                           folder, "."));
+    session.OutLine(StrCat("There is no image to build: elasticdl train --model_zoo=", folder,
+                           " sends ", parts.size(), " Python file", parts.size() == 1 ? "" : "s",
+                           " along."));
     return 0;
   }
 
