@@ -47,6 +47,7 @@ class SubmitAction final : public Action {
     DeclareEnd(flags);
     AddOtherNames(flags);
     PodFlags::RefuseOthers(flags);
+    if (workload_ == "inference") RefuseScaling(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -136,6 +137,14 @@ class SubmitAction final : public Action {
     flags.Text("-s,--service-type", &service_type_, "TYPE",
                "portforward, clusterip, nodeport, loadbalancer or external-url (a port of the "
                "nodes, as nodeport)");
+  }
+  static void RefuseScaling(Flags& flags) {
+    for (const char* flag : {"--max-replicas", "--initial-replicas", "--activation-replicas",
+                             "--metric", "--metric-threshold", "--concurrency-hard-limit",
+                             "--scale-to-zero-retention", "--scale-down-delay"}) {
+      flags.Refuse(flag,
+                   "servers are not scaled by their load; --workers N says how many instances run");
+    }
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Completion");

@@ -147,6 +147,17 @@ TEST_F(RunaiSubmitTest, VersionOnesOtherFlags) {
   EXPECT_EQ(json::GetString(Container(master), {"resources", "limits", "nvidia.com/gpu"}), "1");
 }
 
+TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
+  Cluster();
+  const std::vector<std::string> server{
+      "runai", "inference", "submit", "s", "-p", "project-a", "-i", "img", "--max-replicas", "4"};
+  EXPECT_EQ(Run(server), 2);
+  EXPECT_TRUE(
+      err_.starts_with("runai inference submit: --max-replicas is not supported: servers are "
+                       "not scaled by their load; --workers N says how many instances run\n"))
+      << err_;
+}
+
 TEST_F(RunaiSubmitTest, CodeOfARepositoryIsWhereTheSubmissionSays) {
   Cluster();
   for (const char* path : {"path", "target"}) {
