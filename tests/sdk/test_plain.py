@@ -13,9 +13,8 @@ import numpy
 import torch
 
 import support
-from swell import plain
+from swell import plain, random_state
 from swell.checkpoint import CheckpointManager, decode, encode
-from swell.train import _random_state, _set_random_state
 
 
 def by_pickle(state):
@@ -75,16 +74,16 @@ class PlainTest(support.FolderTest):
         self.assertTrue(torch.equal(back["optimizer"]["state"][0]["exp_avg"], average))
 
     def test_random_generators_continue_where_they_were(self):
-        codec, data = encode(_random_state())
+        codec, data = encode(random_state.whole())
         self.assertEqual(codec, "tensors")
         drawn = random.random(), float(numpy.random.rand()), torch.rand(1).item()
-        _set_random_state(decode(codec, data))
+        random_state.restore(decode(codec, data))
         self.assertEqual((random.random(), float(numpy.random.rand()), torch.rand(1).item()), drawn)
 
     @unittest.skipIf(torch.__version__.startswith("1."), "the safe reader of torch 1.13 knows no floats")
     def test_torch_loads_a_saved_job_without_trusting_it(self):
         manager = CheckpointManager(self.path("checkpoints"), environ={})
-        manager.save(3, {"format": "swell-job-1", "state": {"step": 3}, "random": [_random_state()]})
+        manager.save(3, {"format": "swell-job-1", "state": {"step": 3}, "random": [random_state.whole()]})
         (name,) = [n for n in os.listdir(manager.dir) if n.endswith(".state")]
         content = torch.load(os.path.join(manager.dir, name), weights_only=True)
         self.assertEqual(content["state"], {"step": 3})
@@ -100,12 +99,12 @@ class PlainTest(support.FolderTest):
         self.assertIn("state['options'][0] is of type types.SimpleNamespace", complain.call_args[0][0])
 
     def test_checkpoints_of_older_versions_are_read(self):
-        old = {"state": {"step": 5, "scale": numpy.float64(2.5)}, "random": [_random_state()]}
+        old = {"state": {"step": 5, "scale": numpy.float64(2.5)}, "random": [random_state.whole()]}
         back = decode("torch", by_pickle(old))
         self.assertEqual(back["state"]["step"], 5)
-        _set_random_state(back["random"][0])
+        random_state.restore(back["random"][0])
         drawn = numpy.random.rand()
-        _set_random_state(old["random"][0])
+        random_state.restore(old["random"][0])
         self.assertEqual(numpy.random.rand(), drawn)
 
     @unittest.skipUnless(hasattr(torch.serialization, "safe_globals"), "torch before 2.5 has no allow-list")

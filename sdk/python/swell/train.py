@@ -16,14 +16,13 @@ import atexit
 import contextlib
 import math
 import os
-import random
 import sys
 import time
 import traceback
 from dataclasses import replace
 from datetime import timedelta
 
-from swell import report, snapshot
+from swell import random_state, report, snapshot
 from swell.batch import BatchSize
 from swell.broken import StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
@@ -227,7 +226,7 @@ class Job:
         state = found.state
         if isinstance(state, dict) and state.get("format") == _FORMAT:
             if len(state["random"]) == self.env.world:
-                _set_random_state(state["random"][self.env.rank])
+                random_state.restore(state["random"][self.env.rank])
             if "noise" in state:
                 self._noise.load_numbers(state["noise"])
                 self.batch_size.load_numbers(state["batch"])
@@ -422,7 +421,7 @@ class Job:
         return self._drawn()
 
     def _drawn(self):
-        return _step_random_state() if self._group is not None else None
+        return random_state.of_step() if self._group is not None else None
 
     def end_step(self):
         """Called by `batches` after the script's part. Raises `LostPeer` if the step must be repeated."""
@@ -527,8 +526,8 @@ class Job:
             return self._save(step, state, epoch, metrics, wait)
 
     def _save(self, step, state, epoch, metrics, wait):
-        gathered = self._gather((_random_state(), report.now()))
-        ranks, stamp = [random_state for random_state, _ in gathered], gathered[0][1]
+        gathered = self._gather((random_state.whole(), report.now()))
+        ranks, stamp = [drawn for drawn, _ in gathered], gathered[0][1]
         self._last_save_attempt = self._clock()
         if not wait and self._memory is not None:
             if self._memory.run is None and not self.env.distributed:
@@ -645,7 +644,7 @@ class Job:
         """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
         if self.env.under_agent and self._memory is not None and is_lost_peer(error):
             own = state()
-            self._saver.copy_for_restart(own["step"], self._wrap(own, [_random_state()]), report.now())
+            self._saver.copy_for_restart(own["step"], self._wrap(own, [random_state.whole()]), report.now())
 
     def recover(self, error, state, load, drawn):
         """Forms a group with the members that are left. `drawn`: the random state before the broken step."""
@@ -662,7 +661,7 @@ class Job:
         look = self._bounded(lambda: self._leave_if_noticed(step, own))
         received = self._form(lambda: self._group.rejoin(self._wrappers, step, content, look))
         if received is None:
-            _set_random_state(drawn)
+            random_state.restore(drawn)
         # Every rank loads a whole state: a half-done step leaves traces, such as a batch that was handed out.
         load(received["state"] if received is not None else own)
         self._flag = None
@@ -671,7 +670,7 @@ class Job:
     def _leave_if_noticed(self, step, state):
         """While this rank waits for others there is nobody to agree with. Each rank saves what it has."""
         if self.notice.requested:
-            saved = self._saved_step == step or self._saver.save(step, self._wrap(state, [_random_state()]))
+            saved = self._saved_step == step or self._saver.save(step, self._wrap(state, [random_state.whole()]))
             self._leave(step, saved)
 
     def _change_size(self, step, state, leaving, epoch):
@@ -763,29 +762,3 @@ def _at_clean_exit(action):
 
     sys.excepthook = note
     atexit.register(lambda: failed or action())
-
-
-def _random_state():
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    return {
-        **_step_random_state(),
-        "numpy": numpy.random.get_state() if numpy is not None else None,
-        "cuda": torch.cuda.get_rng_state() if torch is not None and torch.cuda.is_initialized() else None,
-    }
-
-
-def _step_random_state():
-    """What a step takes with it in case it must be repeated. Without NumPy's and the GPU's, which take too long."""
-    torch = sys.modules.get("torch")
-    return {"python": random.getstate(), "torch": torch.get_rng_state() if torch is not None else None}
-
-
-def _set_random_state(state):
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    random.setstate(state["python"])
-    if numpy is not None and state.get("numpy") is not None:
-        numpy.random.set_state(state["numpy"])
-    if torch is not None and state["torch"] is not None:
-        torch.set_rng_state(state["torch"])
-    if torch is not None and state.get("cuda") is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
