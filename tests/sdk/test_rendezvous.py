@@ -121,6 +121,19 @@ class RendezvousTest(unittest.TestCase):
         self.assertEqual(self.join(client).result(), ("leader", []))
         self.assertEqual(connections, [])
 
+    def test_a_leader_trains_on_while_the_first_member_is_looked_for(self):
+        client = self.client(1)
+        looks, found = threading.Event(), threading.Event()
+        self.addCleanup(found.set)
+        client._connect = lambda: looks.set() or found.wait() and None
+        client.lead(1)
+        self.assertTrue(looks.wait(support.WAIT_SECONDS))
+        calls = (lambda: client.lead(2), lambda: client.admit({"1": {}}), client.close)
+        training = threading.Thread(target=lambda: [call() for call in calls], daemon=True)
+        training.start()
+        training.join(support.WAIT_SECONDS)
+        self.assertFalse(training.is_alive(), "the training waits for the first member")
+
 
 class Joining:
     """Calls `client.join(step)` in a thread; `answer` is what it returned or raised."""

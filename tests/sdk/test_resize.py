@@ -165,6 +165,15 @@ class GroupTest(unittest.TestCase):
         store.assert_not_called()
         self.assertIn("may not have formed their group yet", errors.getvalue())
 
+    def test_a_leader_does_not_look_for_the_first_member_to_know_its_own_address(self):
+        del self.group._open_store
+        self.group._on_first_member = False
+        self.group._roster = [["10.0.0.7", 1], ["10.0.0.8", 2]]
+        with mock.patch("torch.distributed.TCPStore", return_value=mock.Mock(port=5)):
+            with mock.patch("socket.socket", side_effect=AssertionError("it looked for the first member")):
+                _, host, port = self.group._open_store()
+        self.assertEqual((host, port), ("10.0.0.7", 5))
+
     def test_a_group_gives_up_when_a_waiting_member_trained_further(self):
         self.group.env = SimpleNamespace(world=1, rank=0, elastic=True)
         self.group._flags = torch.zeros(6, dtype=torch.uint8)

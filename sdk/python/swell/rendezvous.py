@@ -298,10 +298,14 @@ class RendezvousClient:
 
     def _listen(self):
         while not self._closed:
+            # Not in the lock, which the training takes: where the first member is gone, its name may take long.
+            connection = self._connection or self._connect()
             with self._lock:
-                if self._connection is None:
-                    self._connection = self._connect()
-                connection = self._connection
+                if self._closed:
+                    if connection is not None:
+                        connection.close()
+                    return
+                self._connection = connection
                 if connection is not None:
                     self._send({"leader": {"job": self._request["job"], "generation": self._leading}})
             if connection is None:

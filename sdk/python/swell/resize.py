@@ -314,6 +314,10 @@ class Group:
         return store, host, store.port
 
     def _own_address(self):
+        known = self._roster[self.env.rank][0] if self._roster else ""
+        if known:
+            # The first member may be gone, and looking for the name of a pod that is gone can take ten seconds.
+            return known
         # The source address of packets to the first member. Connecting a datagram socket sends none.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
