@@ -96,6 +96,18 @@ class ResizeTest(ElasticTest):
         self.assertEqual(job.finish(0, 1), [0, 0])
         self.assertIn("begins rank 0 of 2 at step 0", job.log(0))
 
+    def test_a_member_that_joined_keeps_copies_in_memory_too(self):
+        memory = self.path("memory")
+        os.mkdir(memory)
+        job = Members(self, most=2, gather={5: 2})
+        job.start(0, SWELL_CHECKPOINT_SECONDS="0.001")
+        job.wait(0, "step 3 ")
+        job.start(1, lose_at=[30], SWELL_MEMORY_DIR=memory)
+        self.assertEqual(job.finish(0, 1), [0, 143])
+        self.assertIn("begins rank 1 of 2 at step 5", job.log(1))
+        self.assertNotIn("no copy in memory", job.all_logs())
+        self.assertTrue(glob.glob(os.path.join(memory, "swell-*", "[ab]")), job.log(1))
+
     def test_a_member_that_comes_too_late_exits_with_success(self):
         job = Members(self, most=2, epochs=1, wait_at_end=True)
         job.start(0)

@@ -526,12 +526,9 @@ class Job:
             return self._save(step, state, epoch, metrics, wait)
 
     def _save(self, step, state, epoch, metrics, wait):
-        gathered = self._gather((random_state.whole(), report.now()))
-        ranks, stamp = [drawn for drawn, _ in gathered], gathered[0][1]
+        ranks, stamp = self._prepare_save()
         self._last_save_attempt = self._clock()
         if not wait and self._memory is not None:
-            if self._memory.run is None and not self.env.distributed:
-                self._memory.run = self.checkpoints.run()  # the script did not call `restore`
             if self.env.rank in self._copy_ranks():
                 self._remove_copies_at_the_end()
                 wrapped = self._wrap(state, ranks)
@@ -542,6 +539,17 @@ class Job:
         if saved:
             self._saved_step = step
         return saved
+
+    def _prepare_save(self):
+        """The random generators of all ranks, and the time of the save."""
+        memory = self._memory
+        if memory is not None and memory.run is None and self.env.leader:
+            memory.run = self.checkpoints.run()  # the script did not call `restore`, or this rank joined a group
+        gathered = self._gather((random_state.whole(), report.now(), memory and memory.run))
+        _, stamp, run = gathered[0]
+        if memory is not None:
+            memory.run = run
+        return [drawn for drawn, _, _ in gathered], stamp
 
     def flush(self):
         """Waits until a save in the background has ended."""
