@@ -75,6 +75,25 @@ class ProgressTest(support.FolderTest):
             self.assertEqual(self.read()["phase"], "eval")
         self.assertEqual(self.read()["phase"], "step")
 
+    def test_a_job_that_only_asks_whether_to_stop_moves(self):
+        """Otherwise it would be taken for one that hangs."""
+        checkpoints = swell.CheckpointManager(self.path("checkpoints"))
+        checkpoints.save(7, {"step": 7})
+        with mock.patch.dict(os.environ, self.environ()):
+            job = swell.Job(checkpoints=checkpoints, env=swell.Env())
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job.restore()
+        before = self.read()
+        self.assertEqual((before["phase"], before["step"]), ("init", 7))
+        self.assertFalse(job.should_stop())
+        after = self.read()
+        self.assertEqual((after["phase"], after["step"]), ("init", 7))
+        self.assertGreater(after["monotonic_ns"], before["monotonic_ns"])
+        self.assertFalse(job.should_stop(8))
+        self.assertEqual((self.read()["phase"], self.read()["step"]), ("step", 8))
+        job.save(9, {"step": 9})
+        self.assertEqual((self.read()["phase"], self.read()["step"]), ("step", 9))
+
     def test_numbers_that_are_not_finite_are_reported_as_texts(self):
         environ = self.environ()
         report.report_checkpoint(5, report.now(), metrics={"loss": math.inf, "accuracy": 0.5}, environ=environ)

@@ -222,7 +222,7 @@ class Job:
         self._scalars.begin(1 if found is None else found.step + 1)
         if found is None:
             return None
-        self._saved_step = found.step
+        self._saved_step = self.progress.step = found.step
         state = found.state
         if isinstance(state, dict) and state.get("format") == _FORMAT:
             if len(state["random"]) == self.env.world:
@@ -442,8 +442,15 @@ class Job:
 
         return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
 
-    def should_stop(self):
-        """True on every rank if any rank got a notice. Call it between two steps."""
+    def should_stop(self, step=None):
+        """True on every rank if any rank got a notice. Call it between two steps.
+
+        `step`: how many steps are finished, to be shown as the job's progress.
+        """
+        if step is None:
+            self.progress.touch()
+        else:
+            self.progress.enter("step", step)
         return self._agree() == _STOP
 
     # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
@@ -522,6 +529,7 @@ class Job:
         and to the node agent, earlier checkpoints stay as they are, and the result is False. With `wait=False` the
         training continues as soon as the state is copied, and the result says nothing about the disk.
         """
+        self.progress.step = step
         with self.phase("save"):
             return self._save(step, state, epoch, metrics, wait)
 
