@@ -143,9 +143,16 @@ double LoggedProgress::Speed() const {
 
 namespace {
 
-void Note(const Found& found, int64_t stamp, LoggedProgress& progress) {
-  progress.changed_unix_ns = stamp;
-  if (found.loss) progress.loss = found.loss;
+void NoteLoss(double loss, LoggedProgress& progress) {
+  progress.loss = loss;
+  if (std::isfinite(loss)) {
+    progress.not_finite_since.reset();
+  } else if (!progress.not_finite_since) {
+    progress.not_finite_since = progress.step;
+  }
+}
+
+void NoteCounts(const Found& found, int64_t stamp, LoggedProgress& progress) {
   if (found.epoch) progress.epoch = *found.epoch;
   if (found.epochs) progress.epochs = *found.epochs;
   if (found.step && !progress.counts_steps) {
@@ -167,6 +174,12 @@ void Note(const Found& found, int64_t stamp, LoggedProgress& progress) {
   }
   readings.emplace_back(stamp, step);
   if (readings.size() > LoggedProgress::kReadingsMax) readings.pop_front();
+}
+
+void Note(const Found& found, int64_t stamp, LoggedProgress& progress) {
+  progress.changed_unix_ns = stamp;
+  NoteCounts(found, stamp, progress);
+  if (found.loss) NoteLoss(*found.loss, progress);
 }
 
 }  // namespace

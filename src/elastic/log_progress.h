@@ -28,10 +28,11 @@ namespace swell::elastic {
 // What was read of one process's log so far.
 struct LoggedProgress {
   int64_t step = 0, total = 0, epoch = 0, epochs = 0;
-  std::optional<double> loss;   // may be NaN or infinite
-  bool counts_steps = false;    // a line had a step: epochs alone do not count any more
-  int64_t changed_unix_ns = 0;  // time of the last line with a number; 0: not yet
-  int64_t seen_unix_ns = 0;     // time of the last line that was read
+  std::optional<double> loss;               // may be NaN or infinite
+  std::optional<int64_t> not_finite_since;  // the step at which it became so, while it is
+  bool counts_steps = false;                // a line had a step: epochs alone do not count any more
+  int64_t changed_unix_ns = 0;              // time of the last line with a number; 0: not yet
+  int64_t seen_unix_ns = 0;                 // time of the last line that was read
 
   // Steps per second over the last readings; 0: not known.
   double Speed() const;

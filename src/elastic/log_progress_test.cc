@@ -55,6 +55,17 @@ TEST(LogProgress, OfAProgressBarTheLastWritingCounts) {
   EXPECT_EQ(ReadBy("auto", "step 1/9\rstep 2/9\rstep 3/9\r"), "3/9 epoch 0/0 loss none");
 }
 
+TEST(LogProgress, TheFirstStepOfALossThatIsNotFiniteIsKept) {
+  auto reader = LogProgress::Compile("auto");
+  LoggedProgress progress;
+  ASSERT_TRUE(reader->Read(Line(1, "step 35 loss 1.5") + Line(2, "step 40 loss nan") +
+                               Line(3, "step 45 loss nan") + Line(4, "step 50 loss inf"),
+                           progress));
+  EXPECT_EQ(progress.not_finite_since, 40);
+  ASSERT_TRUE(reader->Read(Line(5, "step 55 loss 1.25"), progress));
+  EXPECT_EQ(progress.not_finite_since, std::nullopt);
+}
+
 TEST(LogProgress, TheSpeedIsThatOfTheLastReadings) {
   auto reader = LogProgress::Compile("auto");
   LoggedProgress progress;

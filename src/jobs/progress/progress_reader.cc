@@ -52,6 +52,11 @@ std::string MetricsText(const json::Value& pod, const elastic::LoggedProgress& p
     json::Set(metrics, {"steps_per_second"}, speed);
   }
   if (progress.loss) json::Set(metrics, {"loss"}, LossJson(*progress.loss));
+  if (progress.not_finite_since) {
+    json::Set(metrics, {"not_finite_since"}, *progress.not_finite_since);
+  } else {
+    json::Remove(metrics, {"not_finite_since"});
+  }
   return json::Print(metrics);
 }
 

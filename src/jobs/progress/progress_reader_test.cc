@@ -111,6 +111,11 @@ TEST_F(ProgressReaderTest, TheLogSaysHowFarTheJobIs) {
   const auto later = cluster_.Get(kPods, "default/job-worker-0");
   EXPECT_NE(api::Annotation(*later, api::keys::kMetrics).find(R"("loss":"NaN")"),
             std::string_view::npos);
+  Says("at 32 of 200, loss nan");
+  ASSERT_TRUE(cluster_.Until([&] { return Number("step") == 32; }));
+  const auto last = cluster_.Get(kPods, "default/job-worker-0");
+  EXPECT_NE(api::Annotation(*last, api::keys::kMetrics).find(R"("not_finite_since":31)"),
+            std::string_view::npos);
 }
 
 TEST_F(ProgressReaderTest, AJobThatIsOverHasNoSeries) {
