@@ -126,6 +126,12 @@ void NoteWorld(JobPass& pass) {
   }
 }
 
+// The other ranks report rarely: when the first is gone, what they said last may be long past.
+bool IsOlderThanKnown(const JobPass& pass, const api::JobProgress& progress) {
+  const auto known = api::ParseTime(json::GetString(pass.status, {"progress", "lastUpdatedTime"}));
+  return known && progress.updated < *known;
+}
+
 }  // namespace
 
 void NoteProgress(JobPass& pass) {
@@ -138,6 +144,7 @@ void NoteProgress(JobPass& pass) {
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
   // A script that counts no steps says nothing by its phase alone.
   if (progress.step == 0 && members.front().rank.total == 0) return;
+  if (members.front().rank.rank > 0 && IsOlderThanKnown(pass, progress)) return;
   json::Set(pass.status, {"progress"}, progress.ToJson());
   // Steps that no attempt had reached end the count of restarts to no avail.
   if (json::GetInt(pass.status, {"hang", "restarts"}) > 0 &&

@@ -57,7 +57,7 @@ spec:
   }
   void Report(api::RankProgress rank) {
     rank.world = 3;
-    rank.changed = *api::ParseTime("2026-01-01T00:00:00Z");
+    if (rank.changed == WallTime()) rank.changed = *api::ParseTime("2026-01-01T00:00:00Z");
     rank.deadline_seconds = 30;
     Annotate(rank.rank, api::keys::kProgress, json::Print(api::RanksToJson({rank})));
   }
@@ -90,6 +90,23 @@ TEST_F(JobProgressTest, TheFirstRankTellsHowFarTheJobIs) {
   EXPECT_EQ(number("totalSteps"), 120);
   EXPECT_EQ(number("world"), 3);
   EXPECT_FALSE(Is("Hung"));
+}
+
+TEST_F(JobProgressTest, WhenTheFirstRankIsGoneAnOlderReportOfAnotherTellsNothing) {
+  Submit("");
+  auto step = [&] {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "progress", "step"});
+  };
+  const WallTime begin = *api::ParseTime("2026-01-01T00:00:00Z");
+  auto later = [begin](int seconds) { return begin + std::chrono::seconds(seconds); };
+  Report({.rank = 0, .phase = "step", .step = 90, .total = 120, .changed = later(50)});
+  Report({.rank = 1, .phase = "step", .step = 40, .total = 120, .changed = begin});
+  ASSERT_TRUE(cluster_.Until([&] { return step() == 90; }));
+  Annotate(0, api::keys::kProgress, "");
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(step(), 90);
+  Report({.rank = 1, .phase = "step", .step = 95, .total = 120, .changed = later(60)});
+  ASSERT_TRUE(cluster_.Until([&] { return step() == 95; }));
 }
 
 TEST_F(JobProgressTest, RanksThatWaitTogetherAreNotNamedForWhatTheyDoMeanwhile) {
