@@ -213,6 +213,7 @@ void Model::UpsertGroup(const GroupInfo& info) {
   group.known = true;
   group.queue = queue;
   SetGroupFields(group, info);
+  if (info.stale_since.unix_ns != 0) state.lists.said_stale.insert(id);
   SetGoodput(state, id, info.goodput);
   for (PodId pod : group.members) {
     state.pods[pod].set = state.ResolveSet(group, state.pods[pod].pod_set);

@@ -93,6 +93,10 @@ void ReportStale(CycleContext& context,
                  std::set<GroupId>& noticed) {
   State& state = context.state;
   std::vector<CycleResult::Stale>& stale = context.result.stale;
+  // An object may say so of a group that is whole again: it came from the store late, or an earlier
+  // scheduler wrote it. The next time the group falls below, its grace begins anew.
+  noticed.merge(state.lists.said_stale);
+  state.lists.said_stale.clear();
   for (GroupId id : fresh) {
     if (!state.groups[id].below && !noticed.contains(id)) state.groups[id].stale_since = {};
   }

@@ -42,5 +42,32 @@ TEST(StaleGangs, ARecreatedMemberRejoinsInTime) {
   EXPECT_EQ(s.last.stale[0].since, WallTime{});
 }
 
+TEST(StaleGangs, AGroupThatIsWholeAgainHasItsWholeGraceTheNextTime) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 2, {.group = "g", .gpus = 2});
+  s.Converge();
+  s.RemovePod("g-1");
+  s.Cycle();
+  ASSERT_EQ(s.last.stale.size(), 1u);
+  GroupInfo said = s.groups.at("g");
+  said.stale_since = s.last.stale[0].since;
+  s.Pod("g-1", {.group = "g", .gpus = 2});
+  s.Cycle();
+  // What the first cycle wrote comes back only now.
+  s.model.UpsertGroup(said);
+  s.Cycle();
+  ASSERT_EQ(s.last.stale.size(), 1u);
+  EXPECT_EQ(s.last.stale[0].since, WallTime{});
+  s.now = s.now + std::chrono::hours(1);
+  s.RemovePod("g-1");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  EXPECT_EQ(s.PhaseOf("g-0"), "Running");
+  ASSERT_EQ(s.last.stale.size(), 1u);
+  EXPECT_EQ(s.last.stale[0].since, s.now);
+}
+
 }  // namespace
 }  // namespace swell::sched

@@ -79,6 +79,7 @@ void State::FreeGroupIfUnused(GroupId id) {
   if (!group.live || group.info || !group.members.empty()) return;
   ids.groups.erase(ids.groups.find(group.key));
   lists.below_minimum.erase(id);
+  lists.said_stale.erase(id);
   lists.curved.erase(id);
   counts.surplus_groups -= group.has_surplus;
   const bool listed = group.queued;

@@ -322,6 +322,7 @@ struct WorkLists {
   std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
   bool queued_sorted = true;
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
+  std::set<GroupId> said_stale;     // groups whose object said so since the last cycle
   std::set<GroupId> curved;         // groups with a goodput curve
   RankBitmap promised;              // pods with a promise
   RankBitmap hinted;                // pods with a nominated node
