@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 
@@ -14,6 +16,7 @@ namespace swell::process {
 namespace {
 
 constexpr size_t kPieceMax = 16 << 10;
+constexpr Duration kBarWait = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -52,30 +55,48 @@ void LogPump::Line(std::string_view stream, std::string_view text, bool full, Wa
 }
 
 void LogPump::Feed(std::string_view stream, std::string_view bytes, WallTime now) {
-  std::string& partial = Partial(stream);
+  Begun& begun = BegunOf(stream);
   while (!bytes.empty()) {
+    if (begun.text.empty()) begun.since = now;
     size_t end = bytes.find('\n');
     std::string_view piece = bytes.substr(0, end);
-    if (partial.size() + piece.size() > kPieceMax) {
-      size_t room = kPieceMax - partial.size();
-      partial += piece.substr(0, room);
-      Line(stream, partial, false, now);
-      partial.clear();
+    if (begun.text.size() + piece.size() > kPieceMax) {
+      size_t room = kPieceMax - begun.text.size();
+      begun.text += piece.substr(0, room);
+      Line(stream, begun.text, false, now);
+      begun.text.clear();
       bytes.remove_prefix(room);
       continue;
     }
-    partial += piece;
+    begun.text += piece;
     if (end == std::string_view::npos) return;
-    Line(stream, partial, true, now);
-    partial.clear();
+    Line(stream, begun.text, true, now);
+    begun.text.clear();
     bytes.remove_prefix(end + 1);
   }
 }
 
+std::optional<Duration> LogPump::TakeBars(WallTime now) {
+  std::optional<Duration> wait;
+  for (std::string_view stream : {"stdout", "stderr"}) {
+    Begun& begun = BegunOf(stream);
+    if (begun.text.find('\r') == std::string::npos) continue;
+    const Duration left = begun.since + kBarWait - now;
+    // A clock that was set back must not hold it for longer.
+    if (left > Duration::zero() && left <= kBarWait) {
+      wait = std::min(left, wait.value_or(left));
+      continue;
+    }
+    Line(stream, begun.text, false, now);
+    begun.text.clear();
+  }
+  return wait;
+}
+
 void LogPump::End(std::string_view stream, WallTime now) {
-  std::string& partial = Partial(stream);
-  if (!partial.empty()) Line(stream, partial, false, now);
-  partial.clear();
+  Begun& begun = BegunOf(stream);
+  if (!begun.text.empty()) Line(stream, begun.text, false, now);
+  begun.text.clear();
 }
 
 void LogPump::Flush() {

@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -261,14 +263,13 @@ class Shim {
         fds.push_back({stdio_->Congested(stream.letter) ? -1 : stream.fd.get(), POLLIN, 0});
       }
       stdio_->AddTo(fds);
-      if (::poll(fds.data(), fds.size(), -1) < 0) {
+      if (::poll(fds.data(), fds.size(), WriteLog()) < 0) {
         if (errno == EINTR) continue;
         break;
       }
       for (int i = 0; i < 2; ++i) {
         if (fds[i + 1].revents != 0) Drain(streams_[i]);
       }
-      log_.Flush();
       stdio_->OnPolled(fds.data() + 3);
       if (fds[0].revents != 0 && InitEnded()) break;
     }
@@ -278,6 +279,15 @@ class Shim {
     }
     log_.Flush();
     stdio_->Finish();
+  }
+
+  // Answers for how many milliseconds there is nothing more to write.
+  int WriteLog() {
+    const std::optional<Duration> wait = log_.TakeBars(clock_.Now());
+    log_.Flush();
+    if (!wait) return -1;
+    return 1 +
+           static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count());
   }
 
   struct Stream {

@@ -63,7 +63,8 @@ LogReader::LogReader(LogReader&& other) noexcept
       files_(std::move(other.files_)),
       fd_(std::exchange(other.fd_, -1)),
       last_(other.last_),
-      partial_(std::move(other.partial_)) {}
+      partial_(std::move(other.partial_)),
+      begun_(std::move(other.begun_)) {}
 
 Status LogReader::FindStart() {
   if (!FileExists(path_)) return Status(Code::kNotFound, StrCat("no log at ", path_));
@@ -108,7 +109,7 @@ bool LogReader::NextFile() {
 }
 
 // "TIME STREAM F|P text" → what the reader asked for.
-void LogReader::Format(std::string_view line, std::string& out) const {
+void LogReader::Format(std::string_view line, std::string& out) {
   size_t time_end = line.find(' ');
   size_t stream_end = time_end == std::string_view::npos ? time_end : line.find(' ', time_end + 1);
   size_t tag_end =
@@ -119,9 +120,16 @@ void LogReader::Format(std::string_view line, std::string& out) const {
     auto parsed = api::ParseTime(time);
     if (parsed && *parsed < *options_.since) return;
   }
-  if (options_.timestamps) out += StrCat(time, " ");
+  const std::string_view stream = line.substr(time_end + 1, stream_end - time_end - 1);
+  if (!begun_.empty() && begun_ != stream) {
+    out += '\n';
+    begun_.clear();
+  }
+  if (options_.timestamps && begun_.empty()) out += StrCat(time, " ");
   out += line.substr(tag_end + 1);
-  if (line.substr(stream_end + 1, 1) == "F") out += '\n';
+  const bool ends = line.substr(stream_end + 1, 1) == "F";
+  if (ends) out += '\n';
+  begun_ = ends ? std::string_view() : stream;
 }
 
 std::string LogReader::Read() {

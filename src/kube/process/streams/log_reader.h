@@ -1,6 +1,6 @@
 // LogReader: reads a container's log files back, piece by piece: the rotated ones first, the lines
 // as the container wrote them (or with their time), from a tail or a time on, and on while the
-// container writes.
+// container writes. A line that one stream has begun ends where the other one writes.
 // - Threads: none; the owner's thread. Blocking reads of local files.
 #pragma once
 
@@ -34,7 +34,7 @@ class LogReader {
       : path_(std::move(path)), options_(options), limit_left_(options.limit_bytes) {}
   Status FindStart();
   bool NextFile();
-  void Format(std::string_view line, std::string& out) const;
+  void Format(std::string_view line, std::string& out);
 
   std::string path_;
   node::LogOptions options_;
@@ -44,6 +44,7 @@ class LogReader {
   bool last_ = false;  // fd_ is (or was) path_
   bool skipped_ = false;
   std::string partial_;
+  std::string begun_;  // the stream whose line has no end yet; empty at the beginning of a line
 };
 
 // The last lines' text, for termination messages.

@@ -35,6 +35,19 @@ TEST_F(LogReaderTest, LinesBeforeTheTimeAreLeftOut) {
   EXPECT_FALSE(reader.skipped());
 }
 
+TEST_F(LogReaderTest, PiecesAreOneLineWithOneTimeUntilTheOtherStreamWrites) {
+  ASSERT_TRUE(WriteFileAtomically(path_,
+                                  "T1 stderr P  1/9\rT\nT2 stderr P  2/9\r\n"
+                                  "T3 stdout F step 2\nT4 stderr P  3/9\r\n"
+                                  "T5 stderr F  4/9\nT6 stdout F end\n")
+                  .ok());
+  node::LogOptions options;
+  options.timestamps = true;
+  auto reader = LogReader::Open(path_, options);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ(reader->Read(), "T1  1/9\rT 2/9\r\nT3 step 2\nT4  3/9\r 4/9\nT6 end\n");
+}
+
 // A container may write lines that nobody wants faster than they are passed over.
 TEST_F(LogReaderTest, AReadEndsWhereNobodyWantsWhatItReads) {
   std::string text;
