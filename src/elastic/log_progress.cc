@@ -97,6 +97,13 @@ struct LogProgress::Rep {
     }
   }
 
+  Found FindIn(std::string_view line) const {
+    Found found;
+    if (line.size() > kLineMax) return found;
+    for (const Pattern& pattern : patterns) Search(pattern, line, found);
+    return found;
+  }
+
   std::vector<Pattern> patterns;
 };
 
@@ -184,13 +191,28 @@ void Note(const Found& found, int64_t stamp, LoggedProgress& progress) {
 
 }  // namespace
 
-bool LogProgress::Read(std::string_view log, LoggedProgress& progress) const {
+bool LogProgress::ReadBar(std::string_view begun, WallTime now, LoggedProgress& progress) const {
+  const size_t end = begun.rfind('\r');
+  // A line that is cut off may be half a number.
+  if (end == std::string_view::npos) return false;
+  begun = begun.substr(0, end);
+  const size_t before = begun.rfind('\r');
+  // The first writing stands behind the time of the line.
+  begun.remove_prefix((before != std::string_view::npos ? before : begun.find(' ')) + 1);
+  const Found found = rep_->FindIn(begun);
+  const std::optional<int64_t>& count = progress.counts_steps ? found.step : found.epoch;
+  const bool moved = (found.step && !progress.counts_steps) || (count && *count != progress.step);
+  if (!moved) return false;
+  Note(found, now.unix_ns, progress);
+  return true;
+}
+
+bool LogProgress::Read(std::string_view log, WallTime now, LoggedProgress& progress) const {
   const int64_t since = progress.seen_unix_ns;
   bool any = false;
   while (!log.empty()) {
     const size_t end = log.find('\n');
-    // A line that is cut off may be half a number.
-    if (end == std::string_view::npos) break;
+    if (end == std::string_view::npos) return ReadBar(log, now, progress) || any;
     std::string_view line = log.substr(0, end);
     log.remove_prefix(end + 1);
     const size_t space = line.find(' ');
@@ -201,11 +223,10 @@ bool LogProgress::Read(std::string_view log, LoggedProgress& progress) const {
     line.remove_prefix(space + 1);
     while (line.ends_with('\r')) line.remove_suffix(1);
     line.remove_prefix(line.rfind('\r') + 1);
-    if (line.size() > kLineMax) continue;
-    Found found;
-    for (const Rep::Pattern& pattern : rep_->patterns) Rep::Search(pattern, line, found);
+    const Found found = rep_->FindIn(line);
     if (!found.step && !found.epoch && !found.loss) continue;
-    Note(found, stamp, progress);
+    // A bar's line begins long before its last writing.
+    Note(found, std::max(stamp, progress.changed_unix_ns), progress);
     any = true;
   }
   return any;

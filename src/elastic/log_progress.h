@@ -9,7 +9,8 @@
 // tqdm's `12/100 [00:03<00:21`, `Epoch 3/10`, `loss=0.25`.
 //
 // Lines begin with a time, as the API prints them on request. If a progress bar has written over a
-// line, its last writing counts.
+// line, its last writing counts. The line of a bar that is being drawn has no end yet: of it the
+// last writing counts that is whole, at the time of the reading.
 //
 // - Threads: immutable after Compile. Any bytes are accepted: text that is not a number is skipped.
 #pragma once
@@ -21,6 +22,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace swell::elastic {
@@ -50,10 +52,11 @@ class LogProgress {
   ~LogProgress();
 
   // Adds the lines that are newer than those read before. True if one had a number.
-  bool Read(std::string_view log, LoggedProgress& progress) const;
+  bool Read(std::string_view log, WallTime now, LoggedProgress& progress) const;
 
  private:
   struct Rep;
+  bool ReadBar(std::string_view begun, WallTime now, LoggedProgress& progress) const;
   explicit LogProgress(std::unique_ptr<Rep> rep);
   std::unique_ptr<Rep> rep_;
 };

@@ -1,5 +1,6 @@
 #include "elastic/log_progress.h"
 
+#include <chrono>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -8,6 +9,8 @@
 
 namespace swell::elastic {
 namespace {
+
+const WallTime kNow{1'800'000'000'000'000'000};
 
 std::string Line(int second, const std::string& text) {
   return StrCat("2026-01-01T00:00:", second < 10 ? "0" : "", second, "Z ", text, "\n");
@@ -22,7 +25,7 @@ std::string ReadBy(std::string_view pattern, const std::string& text) {
   auto reader = LogProgress::Compile(pattern);
   EXPECT_TRUE(reader.ok()) << reader.status().ToString();
   LoggedProgress progress;
-  return reader->Read(Line(1, text), progress) ? Told(progress) : "nothing";
+  return reader->Read(Line(1, text), kNow, progress) ? Told(progress) : "nothing";
 }
 
 TEST(LogProgress, GroupsNameWhatIsFound) {
@@ -55,14 +58,32 @@ TEST(LogProgress, OfAProgressBarTheLastWritingCounts) {
   EXPECT_EQ(ReadBy("auto", "step 1/9\rstep 2/9\rstep 3/9\r"), "3/9 epoch 0/0 loss none");
 }
 
+TEST(LogProgress, ABarThatIsBeingDrawnIsReadAtTheTimeOfTheReading) {
+  auto reader = LogProgress::Compile("auto");
+  LoggedProgress progress;
+  const std::string begun = "2026-01-01T00:00:01Z \r 10/90 [00:03<00:21]\r 20/90 [00:06<00:21]";
+  ASSERT_TRUE(reader->Read(begun, kNow, progress));
+  EXPECT_EQ(progress.step, 10) << "the last writing may be cut off";
+  EXPECT_EQ(progress.total, 90);
+  EXPECT_EQ(progress.changed_unix_ns, kNow.unix_ns);
+  EXPECT_FALSE(reader->Read(begun, kNow, progress)) << "it counts once";
+  const WallTime later = kNow + std::chrono::seconds(10);
+  ASSERT_TRUE(reader->Read(begun + "\r 21/90 [", later, progress));
+  EXPECT_EQ(progress.step, 20);
+  EXPECT_DOUBLE_EQ(progress.Speed(), 1);
+  ASSERT_TRUE(reader->Read(begun + "\r 90/90 [00:27<00:00]\n", later, progress));
+  EXPECT_EQ(progress.step, 90);
+  EXPECT_EQ(progress.changed_unix_ns, later.unix_ns) << "the line began before";
+}
+
 TEST(LogProgress, TheFirstStepOfALossThatIsNotFiniteIsKept) {
   auto reader = LogProgress::Compile("auto");
   LoggedProgress progress;
   ASSERT_TRUE(reader->Read(Line(1, "step 35 loss 1.5") + Line(2, "step 40 loss nan") +
                                Line(3, "step 45 loss nan") + Line(4, "step 50 loss inf"),
-                           progress));
+                           kNow, progress));
   EXPECT_EQ(progress.not_finite_since, 40);
-  ASSERT_TRUE(reader->Read(Line(5, "step 55 loss 1.25"), progress));
+  ASSERT_TRUE(reader->Read(Line(5, "step 55 loss 1.25"), kNow, progress));
   EXPECT_EQ(progress.not_finite_since, std::nullopt);
 }
 
@@ -71,11 +92,11 @@ TEST(LogProgress, TheSpeedIsThatOfTheLastReadings) {
   LoggedProgress progress;
   std::string log;
   for (int second = 1; second <= 40; ++second) log += Line(second, StrCat("step ", second * 3));
-  EXPECT_TRUE(reader->Read(log, progress));
+  EXPECT_TRUE(reader->Read(log, kNow, progress));
   EXPECT_DOUBLE_EQ(progress.Speed(), 3);
   EXPECT_LE(progress.readings.size(), LoggedProgress::kReadingsMax);
-  EXPECT_FALSE(reader->Read(log, progress)) << "lines count once";
-  EXPECT_TRUE(reader->Read(Line(50, "step 2"), progress));
+  EXPECT_FALSE(reader->Read(log, kNow, progress)) << "lines count once";
+  EXPECT_TRUE(reader->Read(Line(50, "step 2"), kNow, progress));
   EXPECT_EQ(progress.Speed(), 0) << "it began anew";
   EXPECT_EQ(progress.step, 2);
 }
@@ -83,9 +104,9 @@ TEST(LogProgress, TheSpeedIsThatOfTheLastReadings) {
 TEST(LogProgress, LinesWithoutATimeOrAnEndAreSkipped) {
   auto reader = LogProgress::Compile("auto");
   LoggedProgress progress;
-  EXPECT_FALSE(reader->Read("step 3\n", progress));
-  EXPECT_FALSE(reader->Read("2026-01-01T00:00:01Z step 1", progress));
-  EXPECT_FALSE(reader->Read(Line(2, std::string(9000, 'x') + " step 4"), progress));
+  EXPECT_FALSE(reader->Read("step 3\n", kNow, progress));
+  EXPECT_FALSE(reader->Read("2026-01-01T00:00:01Z step 1", kNow, progress));
+  EXPECT_FALSE(reader->Read(Line(2, std::string(9000, 'x') + " step 4"), kNow, progress));
 }
 
 TEST(LogProgress, WrongPatternsSayWhy) {

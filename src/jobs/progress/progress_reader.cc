@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kReadsAtOnce = 16;
 constexpr int kLogLines = 200;
-constexpr int kLogBytes = 64 << 10;
+constexpr int kLogBytes = 512 << 10;  // a bar writes a kilobyte a second
 constexpr Duration kLogTimeout = std::chrono::seconds(10);
 
 // The role that leads, if there is one; then the first member.
@@ -177,7 +177,8 @@ void ProgressReader::OnLog(const RoundPtr& round, std::string_view log) {
   auto known = known_.find(round->key);
   if (known == known_.end() || !known->second.reader) return round->done(Duration::zero());
   elastic::LoggedProgress& progress = known->second.progress;
-  if (!known->second.reader->Read(log, progress)) return round->done(kInterval);
+  if (!known->second.reader->Read(log, context_.clock.Now(), progress))
+    return round->done(kInterval);
   Write(round, progress);
 }
 

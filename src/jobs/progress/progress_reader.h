@@ -8,7 +8,7 @@
 //
 // - Threads: core executor only.
 // - Ownership: the context's informers outlive it.
-// - Invariants: at most 16 logs are read at once, of each 64 KiB.
+// - Invariants: at most 16 logs are read at once, of each 512 KiB.
 #pragma once
 
 #include <map>
