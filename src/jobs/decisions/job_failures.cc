@@ -346,10 +346,13 @@ JobFailures::Judgement JobFailures::Judge(const JobPass& pass,
       replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
   // Its exit code tells of another member's end.
   const bool lost_peer = by_code && failure && failure->which == api::FailureClass::kPeerLost;
+  // The exit code is that of the launcher, which says only that a process failed.
+  const bool by_signal = by_code && failure && api::LaunchedSignal(failure->said) != 0;
   const bool by_cluster = controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod);
   const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
   return {.verdict = verdict,
-          .retryable = spared || lost_peer || by_cluster || by_kind || api::IsDeleting(pod) ||
+          .retryable = spared || lost_peer || by_signal || by_cluster || by_kind ||
+                       api::IsDeleting(pod) ||
                        (by_code && controllers::ExitCode(pod).value_or(1) >= 128),
           // Only failures of its own are held against the job, and each once.
           .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&

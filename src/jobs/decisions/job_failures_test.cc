@@ -202,6 +202,19 @@ TEST_F(FailureTest, AnErrorThatTellsOfALostPeerIsNoErrorOfItsOwn) {
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
 }
 
+TEST_F(FailureTest, ASignalThatTheLauncherReportsIsNoErrorOfTheProgram) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 1"});
+  FailAndRunAgain("job-worker-0", 1,
+                  "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) "
+                  "local_rank: 0 (pid: 4) of binary: python");
+  EXPECT_FALSE(Is("Failed"));
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
+  End("job-worker-0", 1, "Error",
+      "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) "
+      "local_rank: 0 (pid: 4) of binary: python");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+}
+
 TEST_F(FailureTest, AFailureOfHardwareIsNotCounted) {
   SubmitAndRun({.workers = 2, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
   for (int i = 1; i <= 10; ++i) {

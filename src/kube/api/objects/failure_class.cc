@@ -107,11 +107,15 @@ bool NamesAnError(std::string_view line) {
   return false;
 }
 
-// Without colours and other control characters: people read it on terminals.
+// Without colours and other control characters: people read it on terminals. A bar that wrote over
+// its line leaves its last writing.
 std::string PlainText(std::string_view text) {
   std::string plain;
+  bool returned = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
+    if (returned && c != '\r' && c != '\n') plain.resize(plain.rfind('\n') + 1);
+    returned = c == '\r';
     if (c == 0x1B && i + 1 < text.size() && text[i + 1] == '[') {
       // A control sequence ends with its first letter.
       while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i + 1])) == 0) ++i;
@@ -133,11 +137,21 @@ std::string_view WithoutRank(std::string_view line) {
   return number ? line.substr(end + 3) : line;
 }
 
+constexpr std::string_view kReportedSignal = "(exitcode: -";
+
 // The line by which torchrun begins its report of processes that failed.
 bool BeginsReport(std::string_view line) {
   if (line.find("failed (exitcode:") == std::string_view::npos) return false;
   return line.find("torch.distributed.elastic") != std::string_view::npos ||
          line.find("torch/distributed/elastic") != std::string_view::npos;
+}
+
+// Such a line of a process that a signal ended: "failed (exitcode: -9) …". Empty: there is none.
+std::string_view ReportOfSignal(std::string_view said) {
+  for (std::string_view line : Split(said, '\n')) {
+    if (BeginsReport(line)) return line.find(kReportedSignal) != line.npos ? line : "";
+  }
+  return "";
 }
 
 bool TellsOfPeer(std::string_view line) {
@@ -307,9 +321,11 @@ FailureClass ClassifyEnd(const ContainerEnd& end) {
   if (end.reason == "StartError" || end.reason == "ContainerCannotRun") {
     return FailureClass::kUserError;
   }
-  const size_t rule =
-      DecidingRule(ReadLines(OwnWords(end.said)), /*by_signal=*/SignalOf(end.exit_code) != 0);
+  const bool launched = LaunchedSignal(end.said) != 0;
+  const size_t rule = DecidingRule(ReadLines(OwnWords(end.said)),
+                                   /*by_signal=*/launched || SignalOf(end.exit_code) != 0);
   if (rule != kNoRule) return ClassOf(rule);
+  if (launched) return FailureClass::kUnknown;
   const bool user =
       std::find(kUserExits.begin(), kUserExits.end(), end.exit_code) != kUserExits.end();
   return user ? FailureClass::kUserError : FailureClass::kUnknown;
@@ -328,6 +344,14 @@ int SignalOf(int64_t exit_code) {
   return signal > 0 && signal <= kSignalsMax ? static_cast<int>(signal) : 0;
 }
 
+int LaunchedSignal(std::string_view said) {
+  const std::string_view report = ReportOfSignal(said);
+  if (report.empty()) return 0;
+  const std::string_view number =
+      report.substr(report.find(kReportedSignal) + kReportedSignal.size());
+  return SignalOf(kSignalExit + ParseInt(number.substr(0, number.find(')'))).value_or(0));
+}
+
 std::string_view SignalName(int signal) {
   for (const NamedSignal& one : kSignals) {
     if (one.number == signal) return one.name;
@@ -336,7 +360,8 @@ std::string_view SignalName(int signal) {
 }
 
 std::string LastWords(std::string_view said) {
-  const std::string plain = OwnWords(said);
+  if (LaunchedSignal(said) != 0) said = ReportOfSignal(said);
+  const std::string plain = LaunchedSignal(said) != 0 ? PlainText(said) : OwnWords(said);
   std::string last, error;
   bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {

@@ -35,6 +35,9 @@ FailureClass FailureClassOf(std::string_view name);
 FailureClass ClassifyEnd(const ContainerEnd& end);
 // The signal behind an exit code of 128 + signal; 0 for other codes.
 int SignalOf(int64_t exit_code);
+// The signal that ended a process of torchrun, which itself exits with 1, by its report in what the
+// container said; 0: there is none.
+int LaunchedSignal(std::string_view said);
 // Whether the words say that a name or the network could not be reached. The node or the other side
 // is to blame, not the program.
 bool SpeaksOfNetwork(std::string_view said);

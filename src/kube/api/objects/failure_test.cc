@@ -142,6 +142,24 @@ TEST(FailureClass, TorchrunsReportIsNotTheCause) {
   EXPECT_EQ(LastWords(alone), "RuntimeError: Connection closed by peer [10.71.0.8]:37264");
 }
 
+TEST(FailureClass, ASignalThatTorchrunReportsIsTheCause) {
+  const std::string report =
+      "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 "
+      "(pid: 4) of binary: /usr/bin/python3.11";
+  for (const std::string& said : {StrCat("rank 1 of 2\n", report, "\n"), report}) {
+    EXPECT_EQ(LaunchedSignal(said), SIGKILL);
+    EXPECT_EQ(LastWords(said), report);
+    EXPECT_EQ(ClassifyEnd({1, "Error", said}), FailureClass::kUnknown) << "not the program's error";
+  }
+  EXPECT_EQ(LaunchedSignal(kTorchrun), 0);
+  EXPECT_EQ(LaunchedSignal("failed (exitcode: -9)"), 0) << "not torchrun's";
+}
+
+TEST(FailureClass, OfABarTheLastWritingIsLeft) {
+  EXPECT_EQ(LastWords("start\r\n\r 1/9 [00:01]\r 2/9 [00:02]"), "2/9 [00:02]");
+  EXPECT_EQ(LastWords("start\r\n\r 1/9 [00:01]\r"), "1/9 [00:01]");
+}
+
 TEST(FailureClass, AnErrorThatEndsInAColonGoesOn) {
   EXPECT_EQ(LastWords("RuntimeError: Error(s) in loading state_dict for Net:\n"
                       "\tsize mismatch for a: 8 from checkpoint.\n\tsize mismatch for b: 9.\n"),
