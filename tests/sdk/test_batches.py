@@ -33,6 +33,19 @@ class KeepTest(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"keep\['lr'\] is a float: expected an object with state_dict"):
             first(job_with(None), {"model": Kept(), "lr": 0.1})
 
+    def test_wrong_arguments_are_named(self):
+        for size, epochs, options, error, text in (
+            ("8", 1, {}, TypeError, "batch_size is a str, '8': expected a whole number"),
+            (0, 1, {}, ValueError, "batch_size is 0: expected 1 or more"),
+            (8, 1.5, {}, TypeError, "epochs is a float, 1.5: expected a whole number"),
+            (8, -1, {}, ValueError, "epochs is -1: expected 0 or more"),
+            (8, 1, {"shuffle": True, "drop_last": True}, TypeError, "job.batches takes no drop_last, shuffle: "),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(error, f"^{text}"):
+                next(batches(job_with(None), [1.0], size, epochs, {"model": Kept()}, 0, 0, options))
+        with self.assertRaisesRegex(ValueError, "^the dataset has no records$"):
+            next(batches(job_with(None), [], 8, 1, {"model": Kept()}, 0, 0, {}))
+
     def test_a_checkpoint_without_a_name_says_which_it_has(self):
         sampler = {"epoch": 0, "position": 0, "seed": 0, "length": 2, "shuffle": True}
         found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": {"net": {}, "optimizer": {}}})

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 import time
 import unittest
 
@@ -97,6 +98,19 @@ class NoticeFileTest(support.FolderTest):
         self.assertTrue(notice.requested)
         self.assertEqual(notice.info, {})
         self.assertEqual(notice.seconds_left, 20)
+
+    def test_another_thread_cannot_make_one(self):
+        made = []
+
+        def make():
+            with self.assertRaisesRegex(RuntimeError, "create them in the main thread"):
+                self.make()
+            made.append(True)
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join(support.WAIT_SECONDS)
+        self.assertEqual(made, [True])
 
     def test_without_swell_there_is_no_notice(self):
         notice = Notice(environ={})

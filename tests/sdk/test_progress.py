@@ -55,6 +55,10 @@ class ProgressTest(support.FolderTest):
         record.enter("step", 7)
         self.assertEqual((record.phase, record.step), ("step", 7))
 
+    def test_a_phase_that_is_none_is_named(self):
+        with self.assertRaisesRegex(ValueError, "^phase 'train' is not one of init, step, eval, save, load, data, do"):
+            progress.ProgressRecord(0, 1, {}).enter("train")
+
     def test_a_folder_that_does_not_exist_ends_nothing(self):
         with mock.patch("sys.stderr"):
             record = progress.ProgressRecord(0, 1, {"SWELL_REPORT_FILE": self.path("none", "report.json")})

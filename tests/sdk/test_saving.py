@@ -89,6 +89,15 @@ class SavingTest(support.FolderTest):
         self.steps(job, 1, 5, 1000.0)
         self.assertEqual(job.checkpoints.latest(), 5)
 
+    def test_wrong_arguments_of_a_job_are_named(self):
+        for seconds in ("5", -1, float("nan")):
+            with self.subTest(seconds=seconds), self.assertRaisesRegex(ValueError, "^checkpoint_seconds=.*: expected"):
+                self.job(checkpoint_seconds=seconds)
+
+    def test_a_job_takes_the_name_of_a_folder(self):
+        self.assertTrue(swell.Job(checkpoints=self.path("own"), env=swell.Env()).save(3, {}))
+        self.assertEqual(swell.CheckpointManager(self.path("own")).latest(), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

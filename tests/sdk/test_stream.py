@@ -80,7 +80,7 @@ class StreamTest(support.FolderTest):
         job = swell.Job(env=swell.Env())
         with self.assertRaisesRegex(ValueError, "an IterableDataset takes no num_workers; only collate_fn"):
             next(job.batches(Numbers(3), 1, 1, {}, num_workers=2))
-        with self.assertRaisesRegex(ValueError, "bad batch_size 0"):
+        with self.assertRaisesRegex(ValueError, "batch_size is 0: expected 1 or more"):
             next(job.batches(Numbers(3), 0, 1, {}))
 
 

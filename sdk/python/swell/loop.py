@@ -17,6 +17,7 @@ What always holds:
 * A resumed run draws the same random numbers as an undisturbed one, unless the loader has worker processes.
 """
 
+import numbers
 import random
 from collections import deque
 
@@ -28,13 +29,9 @@ from swell.weight import Weight
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
-    if not hasattr(keep, "items"):
-        what = type(keep).__name__
-        raise TypeError(f'keep is a {what}: expected a dict like {{"model": model, "optimizer": optimizer}}')
-    for name, thing in keep.items():
-        if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
-            what = type(thing).__name__
-            raise TypeError(f"keep[{name!r}] is a {what}: expected an object with state_dict and load_state_dict")
+    _check_counts(batch_size, epochs)
+    _check_options(loader_options)
+    _check_keep(keep)
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
 
@@ -101,6 +98,33 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     job.progress.enter("done", step)
 
 
+def _check_counts(batch_size, epochs):
+    for name, value, least in (("batch_size", batch_size, 1), ("epochs", epochs, 0)):
+        if not isinstance(value, numbers.Integral):
+            raise TypeError(f"{name} is a {type(value).__name__}, {value!r:.80}: expected a whole number")
+        if value < least:
+            raise ValueError(f"{name} is {value}: expected {least} or more")
+
+
+def _check_options(options):
+    own = sorted(options.keys() & {"shuffle", "sampler", "batch_sampler", "drop_last"})
+    if own:
+        raise TypeError(
+            f"job.batches takes no {', '.join(own)}: it draws each record once in an epoch, in an order by `seed`; for "
+            "another order use a loop of your own with swell.ResumableDistributedSampler"
+        )
+
+
+def _check_keep(keep):
+    if not hasattr(keep, "items"):
+        what = type(keep).__name__
+        raise TypeError(f'keep is a {what}: expected a dict like {{"model": model, "optimizer": optimizer}}')
+    for name, thing in keep.items():
+        if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
+            what = type(thing).__name__
+            raise TypeError(f"keep[{name!r}] is a {what}: expected an object with state_dict and load_state_dict")
+
+
 def _load_checkpoint(job, found, load):
     try:
         load(found.state)
@@ -133,6 +157,8 @@ def _sources(job, dataset, batch_size, seed, options):
             raise ValueError(f"batches: an IterableDataset takes no {', '.join(unknown)}; only collate_fn")
         stream = Stream(dataset, batch_size, job, options.get("collate_fn", default_collate))
         return stream, stream, stream, generator
+    if len(dataset) == 0:
+        raise ValueError("the dataset has no records")
     sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
     shares = _Shares(sampler)
     loader = DataLoader(dataset, batch_sampler=shares, **{"generator": generator, **options})

@@ -33,6 +33,8 @@ class Notice:
     """Create it in the main thread, because only that thread may install signal handlers."""
 
     def __init__(self, hold=True, environ=None):
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("swell.Job and swell.Notice take signals: create them in the main thread")
         environ = os.environ if environ is None else environ
         self._path = environ.get("SWELL_NOTICE_FILE") or None
         self._grace = _number(environ.get("SWELL_GRACE_SECONDS"))

@@ -82,6 +82,8 @@ class ProgressRecord:
 
     def enter(self, phase, step=None):
         """Sets the phase, and the step if it is given."""
+        if phase not in PHASES:
+            raise ValueError(f"phase {phase!r} is not one of {', '.join(PHASES)}")
         self._phase = PHASES.index(phase)
         if self._phase not in _TRAINS:
             self.interrupted = True

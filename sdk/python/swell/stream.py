@@ -14,8 +14,6 @@ from itertools import islice
 
 class Stream:
     def __init__(self, dataset, batch_size, job, collate):
-        if batch_size < 1:
-            raise ValueError(f"bad batch_size {batch_size}: it must be at least 1")
         self._dataset = dataset
         self._batch_size = batch_size
         self._job = job

@@ -15,6 +15,7 @@ What always holds:
 import atexit
 import contextlib
 import math
+import numbers
 import os
 import sys
 import time
@@ -60,6 +61,7 @@ class Job:
     ):
         """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
+        `checkpoints`: a folder, or a `CheckpointManager`; the default is SWELL_CHECKPOINT_DIR, else `./checkpoints`.
         `timeout`: of torch's collectives, and of the wait for the replacement of a member that was lost.
         `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
         job's manifest (`spec.checkpoint.intervalSeconds`); without either, from the measured cost of a save
@@ -68,7 +70,8 @@ class Job:
         are written.
         """
         self.env = env or Env.read()
-        self.checkpoints = checkpoints or CheckpointManager()
+        folder = checkpoints is None or isinstance(checkpoints, (str, os.PathLike))
+        self.checkpoints = CheckpointManager(checkpoints) if folder else checkpoints
         # Checkpoints in a form of the script's own are written while the training waits.
         own_form = not isinstance(self.checkpoints, CheckpointManager)
         self._memory = None if own_form else MemoryCopies(self.checkpoints.dir)
@@ -103,7 +106,7 @@ class Job:
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
         self._optimizers = []  # whose learning rates are in the curves
         self._clock = clock
-        self._save_seconds = _save_seconds() if checkpoint_seconds is None else checkpoint_seconds
+        self._save_seconds = _save_seconds(checkpoint_seconds)
         if self._save_seconds is None and own_form:
             self._save_seconds = 0.0
         self._last_save_attempt = clock()
@@ -437,7 +440,13 @@ class Job:
         return self._group is not None and (is_lost_peer(error) or self._group.broken is not None)
 
     def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
-        """The batches of all epochs: `for batch in job.batches(...)`; see `swell.loop`."""
+        """The batches of all epochs: `for batch in job.batches(...)`; see `swell.loop`.
+
+        `batch_size`: records in a step of the whole job; each rank gets its share. `keep`: {name: object} with what a
+        checkpoint must contain; each object has state_dict and load_state_dict. `seed`: of the order in which records
+        are drawn, another one in each epoch. `checkpoint_every`: steps between two checkpoints, beside those that the
+        job makes by itself. `loader`: further options of torch's DataLoader, such as num_workers.
+        """
         from swell.loop import batches
 
         return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
@@ -748,8 +757,12 @@ def _check_group(env):
         )
 
 
-def _save_seconds():
-    """The manifest's interval; None if it has none."""
+def _save_seconds(given):
+    """`given`, or the manifest's interval; None if it has none."""
+    if given is not None:
+        if not isinstance(given, numbers.Real) or not given >= 0:
+            raise ValueError(f"checkpoint_seconds={given!r:.80}: expected a number of seconds, 0 or more")
+        return given
     try:
         return max(0.0, float(os.environ.get("SWELL_CHECKPOINT_SECONDS", "")))
     except ValueError:
