@@ -55,7 +55,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         if job.env.leader:
             print(f"swell: continues from step {step}", flush=True)
     prefetches = getattr(loader, "num_workers", 0) > 0
-    job.hold_back(keep.values())
+    job._hold_back(keep.values())
     job.show_rates(keep.values())
 
     job.progress.total, job.progress.epochs = sampler.steps_per_epoch * epochs, epochs
@@ -69,20 +69,20 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             job.step, job.epoch = step, sampler.epoch
             job.progress.epoch = sampler.epoch
             job.own_time.elements = elements_of(batch)
-            drawn = job.begin_step()
+            drawn = job._begin_step()
             yield batch
             try:
-                job.end_step()
+                job._end_step()
                 sampler.commit()
                 step += 1
                 if checkpoint_every and step % checkpoint_every == 0:
                     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics, wait=False)
                 changed = job.step_done(step, state, sampler.epoch, job.metrics, records)
             except RuntimeError as error:
-                if not job.can_recover(error):
-                    job.keep_for_restart(error, state)
+                if not job._can_recover(error):
+                    job._keep_for_restart(error, state)
                     raise
-                job.recover(error, state, load, drawn)
+                job._recover(error, state, load, drawn)
                 break
             job.progress.enter("data")
             if changed and sampler.steps_per_epoch:

@@ -211,7 +211,7 @@ class Job:
                     return self._restore()
                 except RuntimeError as error:
                     # A member was lost meanwhile. The others may have a state; else all retry.
-                    if not self.can_recover(error):
+                    if not self._can_recover(error):
                         raise
                     traceback.clear_frames(error.__traceback__)
                     self._take(self._form(lambda: self._group.rejoin(self._wrappers, None, None, self._bounded())))
@@ -355,10 +355,10 @@ class Job:
             if self._group is not None and self._group.broken is not None:
                 raise LostPeer(self._group.broken)
         except RuntimeError as error:
-            if not self.can_recover(error):
-                self.keep_for_restart(error, state)
+            if not self._can_recover(error):
+                self._keep_for_restart(error, state)
                 raise
-            self.recover(error, state, load, drawn)
+            self._recover(error, state, load, drawn)
 
     def log(self, **metrics):
         """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
@@ -413,11 +413,11 @@ class Job:
         finally:
             self.progress.enter(before)
 
-    def hold_back(self, things):
+    def _hold_back(self, things):
         """Called by `batches`: in a step that must be repeated, these do nothing."""
         self._step_guard.hold_back(things)
 
-    def begin_step(self):
+    def _begin_step(self):
         """Called by `batches` before the script's part of a step. Returns the random state."""
         self._step_guard.begin()
         self.progress.enter("step")
@@ -426,7 +426,7 @@ class Job:
     def _drawn(self):
         return random_state.of_step() if self._group is not None else None
 
-    def end_step(self):
+    def _end_step(self):
         """Called by `batches` after the script's part. Raises `LostPeer` if the step must be repeated."""
         error = self._step_guard.end()
         broken = None if self._group is None else self._group.broken
@@ -436,7 +436,7 @@ class Job:
             raise error
         raise LostPeer(broken or str(error).splitlines()[0])
 
-    def can_recover(self, error):
+    def _can_recover(self, error):
         return self._group is not None and (is_lost_peer(error) or self._group.broken is not None)
 
     def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
@@ -665,13 +665,13 @@ class Job:
 
         return bounded
 
-    def keep_for_restart(self, error, state):
+    def _keep_for_restart(self, error, state):
         """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
         if self.env.under_agent and self._memory is not None and is_lost_peer(error):
             own = state()
             self._saver.copy_for_restart(own["step"], self._wrap(own, [random_state.whole()]), report.now())
 
-    def recover(self, error, state, load, drawn):
+    def _recover(self, error, state, load, drawn):
         """Forms a group with the members that are left. `drawn`: the random state before the broken step."""
         begin = time.monotonic()
         before = self.env.world
