@@ -308,6 +308,19 @@ TEST_F(ProjectsTest, AnElasticJobShrinksToItsQuotaAndGrowsBack) {
   EXPECT_EQ(cluster_.PodUid("project-a/large-worker-0"), first) << "it never stopped";
 }
 
+TEST_F(ProjectsTest, AJobThatKeepsOneMemberSaysSo) {
+  cluster_.Create(
+      JobYaml{.name = "large", .project = "project-a", .workers = 2, .gpus = 4, .workers_min = 1}
+          .Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Running("project-a") == 2; }));
+  cluster_.Create(
+      JobYaml{.name = "workspace", .project = "project-b", .gpus = 4, .priority = "interactive"}
+          .Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("project-b/workspace", "Running"); }));
+  EXPECT_EQ(cluster_.EventMessage("Shrunk", "large"),
+            "Preempted 1 of 2 members for project-b/workspace-worker-0; 1 continues");
+}
+
 // Members that found no place have missed the end.
 TEST_F(ProjectsTest, AnElasticJobEndsWithoutItsMissingMembers) {
   cluster_.Create(

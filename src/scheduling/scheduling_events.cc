@@ -166,8 +166,9 @@ std::string SchedulingEvents::GainText(const json::Value& group, int64_t grown) 
   const int64_t before = MembersOf(group, goodput);
   std::string text = StrCat(": ", ChangeText(curve, before, before + grown), " goodput expected");
   if (goodput.resize_cost) {
-    const int64_t tenths =
-        std::chrono::duration_cast<std::chrono::milliseconds>(*goodput.resize_cost).count() / 100;
+    const auto ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*goodput.resize_cost).count();
+    const int64_t tenths = std::max<int64_t>(1, (ms + 50) / 100);
     text += StrCat(", ", tenths / 10, ".", tenths % 10, " s to resize");
   }
   if (!gave_up.empty()) text += StrCat("; gave up: ", gave_up.mapped());
@@ -198,9 +199,10 @@ void SchedulingEvents::ReportSize(const std::string& key,
   }
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
     const std::string trade = TradeText(*group, resize.evicted, resize.by_group);
+    const int64_t left = before - resize.evicted;
     events_.Record(*group, "Normal", "Shrunk",
                    StrCat("Preempted ", resize.evicted, " of ", before, " members for ", resize.by,
-                          "; ", before - resize.evicted, " continue", trade));
+                          "; ", left, left == 1 ? " continues" : " continue", trade));
   }
   if (resize.waited && KeepsMinimum(key, {})) {
     events_.Record(*group, "Normal", "Grown",

@@ -123,6 +123,8 @@ class GoodputTest(unittest.TestCase):
         self.assertTrue(all("syncSeconds" in point for point in goodput["points"] if point["members"] > 1), goodput)
         events = self.command("kubectl", "get", "events")
         self.assertRegex(events, r"gave up: flat -\d+ %")
+        self.assertRegex(events, r"; 1 continues; -\d+ % goodput expected, \+\d+ % for scales")
+        self.assertNotIn(" 0.0 s to resize", events)
         for name in ("flat", "scales"):
             self.wait(f"the end of {name}", lambda: self.status(name).get("phase") == "Succeeded", 4 * LIMIT_S)
             steps = self.steps(name)
