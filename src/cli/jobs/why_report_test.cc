@@ -426,10 +426,25 @@ GoodputView Goodput(const std::string& name, int64_t members, int64_t next) {
   return view;
 }
 
+TEST(GoodputView, KnowsWhetherTheJobIsOver) {
+  const auto over = [](const std::string& conditions) {
+    const auto job = json::Parse(
+        StrCat(R"({"metadata":{"name":"t"},"spec":{"autoscaling":{"mode":"Goodput"}},"status":{)",
+               R"("goodput":{"members":2},"conditions":[)", conditions, "]}}"));
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    return GoodputOf(*job)->over;
+  };
+  EXPECT_FALSE(over(R"({"type":"Running","status":"True"},{"type":"Failed","status":"False"})"));
+  EXPECT_TRUE(over(R"({"type":"Succeeded","status":"True"})"));
+  EXPECT_TRUE(over(R"({"type":"Failed","status":"True"})"));
+}
+
 TEST(WhyReport, TellsWhatAJobMakesOfItsGpus) {
   WhyFacts facts = WaitingJob();
   facts.goodput = Goodput("mnist", 2, 45);
-  facts.others = {Goodput("mnist", 2, 45), Goodput("flat", 1, 4), Goodput("scales", 3, 30)};
+  GoodputView over = Goodput("over", 3, 60);
+  over.over = true;
+  facts.others = {Goodput("mnist", 2, 45), over, Goodput("flat", 1, 4), Goodput("scales", 3, 30)};
   const std::string text = WhyText(facts, StartForecast{});
   EXPECT_NE(text.find("Goodput:  2 members make 190 records per second, 1.90 times what 1 makes; "
                       "it tries 4: not measured yet\n"

@@ -72,6 +72,10 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
   if (mode.empty()) view.default_of = json::GetString(*status, {"defaultOf"});
   if (mode != "Goodput" && view.default_of.empty()) return std::nullopt;
   view.name = api::Name(job);
+  for (const char* end : {"Succeeded", "Failed"}) {
+    const auto condition = api::FindCondition(job, end);
+    view.over = view.over || (condition && condition->IsTrue());
+  }
   view.unit = json::GetString(*status, {"unit"}, "steps");
   view.members = json::GetInt(*status, {"members"});
   view.measured_at = json::GetInt(*status, {"measuredAt"});
@@ -212,7 +216,7 @@ std::string NextGpuText(const GoodputView& view, std::vector<GoodputView> others
     text = StrCat("worth ", PercentText(*view.next_percent), " here");
   }
   std::erase_if(others, [&view](const GoodputView& other) {
-    return other.name == view.name || !other.next_percent || other.members == 0;
+    return other.name == view.name || other.over || !other.next_percent || other.members == 0;
   });
   std::stable_sort(others.begin(), others.end(), [](const GoodputView& a, const GoodputView& b) {
     return *a.next_percent > *b.next_percent;

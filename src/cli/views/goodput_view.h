@@ -19,6 +19,7 @@ struct GoodputView {
     int64_t efficiency = -1;  // of a record in percent; -1: all count in full
   };
   std::string name;        // of the job
+  bool over = false;       // it has ended, and holds no members
   std::string default_of;  // the mode is the default of: "project a"; empty: the job names it
   std::string unit;
   int64_t members = 0, measured_at = 0, wanted = 0;
@@ -47,7 +48,8 @@ std::string GoodputCurveText(const GoodputView& view);
 std::string NoiseText(const GoodputView& view);
 // "4 members make 3.4 times what 1 makes; it asks for 6".
 std::string GoodputSentence(const GoodputView& view);
-// "worth +18 % here; scales with 3: +30 %, flat with 1: +4 %": the most first.
+// "worth +18 % here; scales with 3: +30 %, flat with 1: +4 %": the most first. Others that are over
+// are left out.
 std::string NextGpuText(const GoodputView& view, std::vector<GoodputView> others);
 
 }  // namespace swell::cli
