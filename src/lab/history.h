@@ -22,7 +22,8 @@ struct PastJob {
   int64_t submitted_s = 0;
   int64_t started_s = 0;
   int64_t ended_s = 0;
-  double gpus = 0;      // requested; a part of a GPU is possible
+  // Requested, or what an elastic job held on average; a part of a GPU is possible.
+  double gpus = 0;
   double gpus_max = 0;  // of an elastic job; else as `gpus`
   double gpus_min = 0;  // of an elastic job; else as `gpus`
   int priority = 0;

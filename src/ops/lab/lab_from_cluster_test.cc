@@ -102,6 +102,17 @@ TEST(PastJobs, ComeFromObjects) {
   EXPECT_EQ(Text(PastJobsOf(views, {}, kClasses, {}, At("10:00:01"))), "left out 0, unclear 0");
 }
 
+// Its replicas are what it asked for at its end.
+TEST(PastJobs, AnElasticJobDidItsWorkOnWhatItHeld) {
+  const std::string shrank = StrCat(kOver, R"(
+  gpuTime: {heldSeconds: 2600, seconds: {training: 2500}}
+)");
+  EXPECT_EQ(Text(PastJobsOf(Views({Job("shrank", shrank)}), {}, kClasses, {}, At("09:00:00"))),
+            "vision/shrank of vision at 0 from 300 to 1500 gpus 2-2-8 priority 50 work 2500 held "
+            "2600 restarts 0\n"
+            "left out 0, unclear 0");
+}
+
 TEST(PastJobs, ComeFromTheAccountsWhenTheirObjectsAreGone) {
   client::UsageDay first, second;
   first.date = "2026-11-19";

@@ -1,6 +1,7 @@
 #include "ops/lab/lab_past_jobs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -95,6 +96,15 @@ void FillWork(const cli::JobView& view, const AccountJob* account, lab::PastJob&
   }
 }
 
+// The size of an elastic job follows what was free: what it requests at its end says little about
+// what it had. Its work was done on the GPUs that it held on average, in whole members.
+double AverageHeld(const lab::PastJob& job, double member_gpus) {
+  const auto seconds = static_cast<double>(job.ended_s - job.started_s);
+  if (seconds <= 0 || job.held_gpu_s <= 0) return job.gpus;
+  const double members = std::round(job.held_gpu_s / seconds / member_gpus);
+  return std::clamp(members * member_gpus, job.gpus_min, job.gpus_max);
+}
+
 int PriorityOf(std::string_view name, const PriorityValues& priorities) {
   const auto named = priorities.find(name);
   if (named != priorities.end()) return named->second;
@@ -117,12 +127,14 @@ std::optional<lab::PastJob> OfView(const cli::JobView& view,
   if (job.gpus <= 0 && account != nullptr) job.gpus = account->facts.gpus;
   if (job.gpus <= 0) return std::nullopt;
   job.gpus_min = job.gpus_max = job.gpus;
-  if (view.elastic() && view.replicas > 0) {
-    job.gpus_min *= static_cast<double>(view.least) / static_cast<double>(view.replicas);
-    job.gpus_max *= static_cast<double>(view.most) / static_cast<double>(view.replicas);
-  }
   job.restarts = RestartsOf(*view.object);
   FillWork(view, account, job);
+  if (view.elastic() && view.replicas > 0) {
+    const double member_gpus = job.gpus / static_cast<double>(view.replicas);
+    job.gpus_min = member_gpus * static_cast<double>(view.least);
+    job.gpus_max = member_gpus * static_cast<double>(view.most);
+    job.gpus = AverageHeld(job, member_gpus);
+  }
   return job;
 }
 
