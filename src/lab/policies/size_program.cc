@@ -18,8 +18,9 @@ using InUse = std::array<int, kGroupsMax>;  // GPUs of each group
 using Prices = std::vector<double>;         // of a GPU of each group
 
 constexpr int kCutsMax = 2'000;
-constexpr size_t kStatesMax = 60'000;  // of one job
-constexpr double kSlack = 1e-9;        // of sums, relative to the step
+constexpr size_t kStatesMax = 60'000;          // of one job
+constexpr size_t kTrailMax = size_t{1} << 27;  // steps that are remembered, 8 bytes each
+constexpr double kSlack = 1e-9;                // of sums, relative to the step
 
 struct InUseHash {
   size_t operator()(const InUse& used) const {
@@ -133,34 +134,38 @@ class Search {
     budget_ = budget + slack_;
     Shortlist();
     exact_ = true;
-    layers_.assign(1, {State{}});
+    states_.assign(1, State{});
+    trail_.clear();
     for (size_t i = 0; i < order_.size(); ++i) {
       if (!Extend(i)) return false;
     }
-    const std::vector<State>& last = layers_.back();
     size_t best = 0;
-    for (size_t s = 0; s < last.size(); ++s) {
-      if (Missed(last[s]) < Missed(last[best]) - slack_) best = s;
+    for (size_t s = 0; s < states_.size(); ++s) {
+      if (Missed(states_[s]) < Missed(states_[best]) - slack_) best = s;
     }
     choice.chosen.assign(jobs_.size(), -1);
     choice.cost = 0;
     choice.exact = exact_;
     for (size_t i = order_.size(); i-- > 0;) {
-      const State& state = layers_[i + 1][best];
+      const Step& step = trail_[i][best];
       const int job = order_[i];
-      choice.chosen[job] = state.option;
-      if (state.option >= 0) choice.cost += jobs_[job][state.option].cost;
-      best = state.from;
+      choice.chosen[job] = step.option;
+      if (step.option >= 0) choice.cost += jobs_[job][step.option].cost;
+      best = step.from;
     }
     return true;
   }
 
  private:
+  // How a state came about: all that is remembered of it once the next job has its states.
+  struct Step {
+    int option = -1;    // of the last job
+    uint32_t from = 0;  // which state of the job before
+  };
   struct State {
     InUse used{};
     double missed = 0;  // by the jobs so far
-    int option = -1;    // of the last job
-    size_t from = 0;    // in the layer before
+    Step step;
   };
   struct Listed {
     int option = -1;
@@ -220,13 +225,11 @@ class Search {
     const int job = order_[i];
     std::vector<State> next;
     std::unordered_map<InUse, size_t, InUseHash> seen;  // looked up only
-    const std::vector<State>& now = layers_.back();
-    for (size_t from = 0; from < now.size(); ++from) {
+    for (size_t from = 0; from < states_.size(); ++from) {
       for (const Listed& one : listed_[job]) {
-        State state = now[from];
+        State state = states_[from];
         state.missed += one.missed;
-        state.option = one.option;
-        state.from = from;
+        state.step = {one.option, static_cast<uint32_t>(from)};
         if (one.option >= 0)
           state.used[jobs_[job][one.option].group] += jobs_[job][one.option].gpus;
         if (MissedAtLeast(state, i + 1) > budget_) continue;
@@ -238,15 +241,19 @@ class Search {
         }
       }
     }
-    if (next.size() > kStatesMax) {
+    const size_t most = std::clamp<size_t>(kTrailMax / order_.size(), 1, kStatesMax);
+    if (next.size() > most) {
       exact_ = false;
       std::stable_sort(next.begin(), next.end(), [this, i](const State& a, const State& b) {
         return MissedAtLeast(a, i + 1) < MissedAtLeast(b, i + 1);
       });
-      next.resize(kStatesMax);
+      next.resize(most);
     }
     if (next.empty()) return false;
-    layers_.push_back(std::move(next));
+    std::vector<Step>& steps = trail_.emplace_back();
+    steps.reserve(next.size());
+    for (const State& state : next) steps.push_back(state.step);
+    states_ = std::move(next);
     return true;
   }
 
@@ -260,7 +267,8 @@ class Search {
   std::vector<std::vector<Listed>> listed_;  // by job
   std::vector<int> order_;
   std::vector<std::vector<int>> rest_least_, rest_most_;
-  std::vector<std::vector<State>> layers_;
+  std::vector<State> states_;             // after the last job that was looked at
+  std::vector<std::vector<Step>> trail_;  // of each job in order_
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 // prices with the highest bound, which is close to the optimum because groups are few. Each size
 // misses that bound by some amount, and the amounts of a solution add up. So the search takes only
 // sizes that miss the bound by less than a budget together, job by job, over the GPUs in use so
-// far. If it finds no solution, it doubles the budget.
+// far. If it finds no solution, it doubles the budget. It follows 60,000 states of a job at most,
+// fewer for more than 2,000 jobs, so that it takes at most some 1.5 GiB.
 //
 // - Threads: pure functions.
 // - Invariants: equal input, equal choice.
