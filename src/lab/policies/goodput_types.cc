@@ -8,15 +8,21 @@
 // is reduced by its cost's part of the time for which the size is expected to last. The sizes that
 // a job had before tell that time: one that is stopped often would pay for each start again. The
 // weight falls as the job receives service, and rises with its age, which bounds the wait of long
-// jobs. The policy does not look ahead.
+// jobs. Projects with quotas get what they are due of each type first, jobs of higher priority in a
+// project before others. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 #include "lab/policies/size_program.h"
+#include "lab/policies/tenant_gpus.h"
 
 namespace swell::lab {
 namespace {
@@ -50,13 +56,15 @@ class GoodputTypes final : public Policy {
     now_s_ = now_s;
     KeepActive(jobs);
     const int fair = std::max(1, shape_.gpus() / static_cast<int>(jobs.size()));
-    std::vector<std::vector<SizeOption>> options;
-    for (const ActiveJob& active : jobs) options.push_back(OptionsOf(active, now, fair));
-    const SizeChoice choice = ChooseSizes(options, capacity_, kStep);
+    std::vector<Plan> plans;
+    for (const ActiveJob& active : jobs) {
+      plans.push_back({&active.job->trace(), OptionsOf(active, now, fair)});
+    }
+    Give(plans);
     std::map<int, GroupSize> sizes;
     for (size_t i = 0; i < jobs.size(); ++i) {
-      if (choice.chosen[i] < 0) continue;
-      const SizeOption& chosen = options[i][choice.chosen[i]];
+      if (plans[i].chosen < 0) continue;
+      const SizeOption& chosen = plans[i].options[plans[i].chosen];
       sizes[jobs[i].number] = {chosen.group, chosen.gpus};
     }
     return PlaceSizes(shape_, sizes, now);
@@ -71,12 +79,21 @@ class GoodputTypes final : public Policy {
   }
 
  private:
-  // A job's goodput on each of sizes_, and on a fair share.
+  struct Plan {
+    const TraceJob* job = nullptr;
+    std::vector<SizeOption> options;
+    int chosen = -1;  // of options; -1: none
+  };
+  // By priority, the highest first: the numbers of plans.
+  using Lanes = std::map<int, std::vector<size_t>, std::greater<>>;
+
+  // A job's goodput on each of its sizes, and on a fair share.
   struct Curve {
     uint64_t version = UINT64_MAX;
     int gpus_max = 0;
     int fair = 0;
-    std::vector<double> goodput;  // 0: it may not try that many
+    std::vector<GroupSize> sizes;
+    std::vector<double> goodput;
     double fair_goodput = 1;
   };
 
@@ -96,6 +113,81 @@ class GoodputTypes final : public Policy {
     return job.EstimatedGoodput(group, (gpus + per_node - 1) / per_node, gpus);
   }
 
+  // Each project gets what it is due of each type, the higher priority first; what cannot be used
+  // there is lent.
+  void Give(std::vector<Plan>& plans) const {
+    Lanes all;
+    std::map<std::string, Lanes> projects;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      all[plans[i].job->priority].push_back(i);
+      if (!shape_.tenants.empty())
+        projects[plans[i].job->tenant][plans[i].job->priority].push_back(i);
+    }
+    std::vector<int> left = capacity_;
+    for (auto& [tenant, due] : DueOf(plans)) {
+      for (size_t g = 0; g < left.size(); ++g) left[g] -= due[g];
+      GiveDownwards(plans, projects.at(tenant), due);
+      for (size_t g = 0; g < left.size(); ++g) left[g] += due[g];
+    }
+    GiveDownwards(plans, all, left);
+  }
+
+  // GPUs of each type, by project. A quota of the cluster is one of each type, in proportion.
+  std::map<std::string, std::vector<int>> DueOf(const std::vector<Plan>& plans) const {
+    std::map<std::string, std::vector<int>> due;
+    if (shape_.tenants.empty()) return due;
+    for (size_t g = 0; g < capacity_.size(); ++g) {
+      std::map<std::string, TenantShare> shares = shape_.tenants;
+      for (auto& [tenant, share] : shares) share.quota *= 1.0 * capacity_[g] / shape_.gpus();
+      std::map<std::string, int> wanted;
+      for (const Plan& plan : plans) {
+        int most = 0;
+        for (const SizeOption& option : plan.options) {
+          if (option.group == static_cast<int>(g)) most = std::max(most, option.gpus);
+        }
+        int& sum = wanted[plan.job->tenant];
+        sum = std::min(sum + most, capacity_[g]);
+      }
+      for (const auto& [tenant, gpus] : TenantGpus(capacity_[g], shares, wanted)) {
+        due.try_emplace(tenant, capacity_.size(), 0).first->second[g] = gpus;
+      }
+    }
+    return due;
+  }
+
+  static void GiveDownwards(std::vector<Plan>& plans, const Lanes& lanes, std::vector<int>& left) {
+    for (const auto& [priority, lane] : lanes) GiveAmong(plans, lane, left);
+  }
+
+  // To jobs that have a size already: more of the same type.
+  static void GiveAmong(std::vector<Plan>& plans,
+                        const std::vector<size_t>& lane,
+                        std::vector<int>& left) {
+    std::vector<std::vector<SizeOption>> more;
+    std::vector<std::vector<int>> numbers;  // of the plan's options
+    for (size_t at : lane) {
+      const Plan& plan = plans[at];
+      const SizeOption has = plan.chosen < 0 ? SizeOption{-1, 0, 0} : plan.options[plan.chosen];
+      more.emplace_back();
+      numbers.emplace_back();
+      for (size_t i = 0; i < plan.options.size(); ++i) {
+        const SizeOption& option = plan.options[i];
+        const bool other = has.group >= 0 && option.group != has.group;
+        const int gpus = option.gpus - has.gpus;
+        if (other || gpus <= 0 || gpus > left[option.group]) continue;
+        more.back().push_back({option.group, gpus, option.cost - has.cost});
+        numbers.back().push_back(static_cast<int>(i));
+      }
+    }
+    const SizeChoice choice = ChooseSizes(more, left, kStep);
+    for (size_t i = 0; i < lane.size(); ++i) {
+      if (choice.chosen[i] < 0) continue;
+      const SizeOption& chosen = more[i][choice.chosen[i]];
+      left[chosen.group] -= chosen.gpus;
+      plans[lane[i]].chosen = numbers[i][choice.chosen[i]];
+    }
+  }
+
   void KeepActive(const ActiveJobs& jobs) {
     std::map<int, Curve> kept;
     for (const ActiveJob& active : jobs) {
@@ -103,6 +195,23 @@ class GoodputTypes final : public Policy {
       kept[active.number] = found == curves_.end() ? Curve{} : std::move(found->second);
     }
     curves_ = std::move(kept);
+  }
+
+  // A job of which only the duration is known has sizes of its own beside the usual ones.
+  std::vector<GroupSize> SizesFor(const SimJob& job, int most) const {
+    const int least = job.GpusMin();
+    std::set<std::pair<int, int>> all;
+    for (const GroupSize& size : sizes_) all.emplace(size.group, size.gpus);
+    for (size_t g = 0; g < capacity_.size() && job.profile() == nullptr; ++g) {
+      for (int gpus : {least, job.trace().gpus, most}) {
+        if (gpus <= capacity_[g]) all.emplace(static_cast<int>(g), gpus);
+      }
+    }
+    std::vector<GroupSize> sizes;
+    for (const auto& [group, gpus] : all) {
+      if (gpus >= least && gpus <= most) sizes.push_back({group, gpus});
+    }
+    return sizes;
   }
 
   const Curve& CurveOf(const ActiveJob& active, int fair) {
@@ -115,9 +224,10 @@ class GoodputTypes final : public Policy {
     curve.version = job.estimate_version();
     curve.gpus_max = most;
     curve.fair = fair;
+    curve.sizes = SizesFor(job, most);
     curve.goodput.clear();
-    for (const GroupSize& size : sizes_) {
-      curve.goodput.push_back(size.gpus > most ? 0 : GoodputOf(job, size.group, size.gpus));
+    for (const GroupSize& size : curve.sizes) {
+      curve.goodput.push_back(GoodputOf(job, size.group, size.gpus));
     }
     // A fair share has GPUs of every type.
     curve.fair_goodput = 0;
@@ -139,8 +249,8 @@ class GoodputTypes final : public Policy {
     const double changed = keeps_s / (keeps_s + static_cast<double>(job.options().resize_s));
     const Curve& curve = CurveOf(active, fair);
     std::vector<SizeOption> options;
-    for (size_t i = 0; i < sizes_.size(); ++i) {
-      const auto [group, gpus] = sizes_[i];
+    for (size_t i = 0; i < curve.sizes.size(); ++i) {
+      const auto [group, gpus] = curve.sizes[i];
       const bool stays = group == held_group && gpus == held_gpus;
       const double speed = curve.goodput[i] / curve.fair_goodput * (stays ? 1 : changed);
       const double utility = std::log1p(speed) - kPriceOfShare * gpus / fair;

@@ -195,6 +195,79 @@ TEST(GoodputTypes, AJobThatWaitsGainsWeightWithItsAge) {
   EXPECT_TRUE(late.ends_with("its weight is 1.05 after 0 GPU-seconds and 3000 s")) << late;
 }
 
+// How many GPUs each tenant holds after a decision; tenants without GPUs are left out.
+std::map<std::string, int> HeldBy(const DecisionSeen& seen) {
+  std::map<std::string, int> held;
+  for (const ActiveJob& active : seen.jobs) {
+    const auto has = seen.after.find(active.number);
+    if (has == seen.after.end()) continue;
+    held[active.job->trace().tenant] += static_cast<int>(has->second.size());
+  }
+  return held;
+}
+
+TEST(GoodputTypes, AProjectHasItsQuotaOfEachTypeAndLendsWhatItDoesNotUse) {
+  RunOptions options = OptionsOn(ClusterShape({{1, 4, "aws"}, {1, 4, "fast"}}));
+  options.shape.tenants = {{"red", {4, 1}}, {"blue", {4, 1}}};
+  Trace trace{"t", "swell", {}};
+  for (int i = 0; i < 6; ++i) {
+    trace.jobs.push_back({StrCat("red-", i), "red", 0, 1, "", 0, 4000, 4});
+  }
+  // Later, and of an age and service that count for more or less: its quota is its quota.
+  for (int i = 0; i < 2; ++i) {
+    trace.jobs.push_back({StrCat("blue-", i), "blue", 1000, 2, "", 0, 500, 4});
+  }
+  int alone = 0, together = 0;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    std::map<std::string, int> jobs;
+    for (const ActiveJob& active : seen.jobs) ++jobs[active.job->trace().tenant];
+    std::map<std::string, int> held = HeldBy(seen);
+    if (jobs["red"] < 4) return;  // they can use all of it
+    if (jobs["blue"] == 2) {
+      EXPECT_EQ(held["red"], 4) << "at " << seen.now_s;
+      EXPECT_EQ(held["blue"], 4) << "at " << seen.now_s;
+      ++together;
+    } else if (jobs["blue"] == 0) {
+      EXPECT_EQ(held["red"], 8) << "at " << seen.now_s;
+      ++alone;
+    }
+  };
+  ASSERT_TRUE(Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options).ok());
+  EXPECT_GT(alone, 0);
+  EXPECT_GT(together, 0);
+}
+
+TEST(GoodputTypes, AHigherPriorityTakesAllThatItCanUse) {
+  RunOptions options = OptionsOn(ClusterShape({{1, 2, "aws"}, {1, 2, "fast"}}));
+  Trace trace{"t", "swell", {}};
+  trace.jobs.push_back({"low", "low", 0, 1, "", 0, 3000, 2});
+  for (const char* name : {"high-0", "high-1"}) {
+    trace.jobs.push_back({name, "high", 100, 2, "", 0, 500, 2, 2, 10});
+  }
+  int seen_both = 0;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    if (seen.jobs.size() < 3) return;
+    EXPECT_EQ(HeldBy(seen), (std::map<std::string, int>{{"high", 4}})) << "at " << seen.now_s;
+    ++seen_both;
+  };
+  ASSERT_TRUE(Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options).ok());
+  EXPECT_GT(seen_both, 0);
+}
+
+TEST(GoodputTypes, NoJobTrainsBelowItsMinimumAndAnyMinimumIsASize) {
+  RunOptions options = OptionsOn(ClusterShape({{1, 4, "aws"}, {1, 8, "fast"}}));
+  Trace trace{"t", "swell", {}};
+  for (const char* name : {"a", "b", "c"}) {
+    trace.jobs.push_back({name, "", 0, 3, "", 0, 600, 7, 3});
+  }
+  std::set<size_t> sizes;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    for (const auto& [number, allocation] : seen.after) sizes.insert(allocation.size());
+  };
+  ASSERT_TRUE(Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options).ok());
+  EXPECT_GE(*sizes.begin(), 3u);
+}
+
 // Two jobs for two GPUs, one of which is twice as fast: with max-min each has its turn there.
 TEST(Gavel, MaxMinSharesTheFastGpu) {
   const ClusterShape shape({{1, 1, "aws"}, {1, 1, "fast"}});
