@@ -130,15 +130,6 @@ bool HasVolumes(const json::Value& pod) {
   return !json::GetArray(pod, {"spec", "volumes"}).empty();
 }
 
-std::vector<std::string_view> ClaimNames(const json::Value& pod) {
-  std::vector<std::string_view> names;
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    const std::string_view name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
-    if (!name.empty()) names.push_back(name);
-  }
-  return names;
-}
-
 std::vector<ContainerPort> Ports(const json::Value& container) {
   std::vector<ContainerPort> ports;
   for (const json::Value& port : json::GetArray(container, {"ports"})) {

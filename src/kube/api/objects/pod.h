@@ -53,8 +53,6 @@ std::string_view ContainerName(const json::Value& container);
 // Whether the lists have containers of the same names in the same order.
 bool SameContainers(const json::Array& a, const json::Array& b);
 bool HasVolumes(const json::Value& pod);
-// The PersistentVolumeClaims that it mounts, in the order of its volumes.
-std::vector<std::string_view> ClaimNames(const json::Value& pod);
 
 // An entry of a container's ports.
 struct ContainerPort {

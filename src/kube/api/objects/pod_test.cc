@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/api/objects/test_document.h"
 
 namespace swell::api {
@@ -63,6 +64,7 @@ TEST(Pod, SchedulerAndNominatedNodeAreEmptyUntilTheyAreSet) {
 
 TEST(Pod, ContainersPortsAndVolumesAreRead) {
   const json::Value pod = Document(R"(
+metadata: {name: p}
 spec:
   containers:
   - name: a
@@ -72,6 +74,7 @@ spec:
   volumes:
   - {name: x, emptyDir: {}}
   - {name: y, persistentVolumeClaim: {claimName: data}}
+  - {name: scratch, ephemeral: {volumeClaimTemplate: {spec: {}}}}
 )");
   ASSERT_EQ(Containers(pod).size(), 2U);
   EXPECT_EQ(ContainerName(Containers(pod)[1]), "b");
@@ -84,7 +87,12 @@ spec:
   EXPECT_EQ(NamedPort(pod, "rpc"), 9000);
   EXPECT_FALSE(NamedPort(pod, "none"));
   EXPECT_TRUE(HasVolumes(pod));
-  EXPECT_EQ(ClaimNames(pod), std::vector<std::string_view>{"data"});
+  const std::vector<MountedClaim> claims = MountedClaims(pod);
+  ASSERT_EQ(claims.size(), 2U);
+  EXPECT_EQ(claims[0].name, "data");
+  EXPECT_EQ(claims[0].claim_template, nullptr);
+  EXPECT_EQ(claims[1].name, "p-scratch");
+  EXPECT_NE(claims[1].claim_template, nullptr);
 }
 
 TEST(Pod, EachStateOfAContainerIsRead) {
