@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/workload.h"
 
@@ -24,6 +25,11 @@ json::Value ClaimFor(const json::Value& pod, const api::MountedClaim& wanted) {
   return claim;
 }
 
+std::string ClaimOf(const json::Value& volume) {
+  return StrCat(json::GetString(volume, {"spec", "claimRef", "namespace"}), "/",
+                json::GetString(volume, {"spec", "claimRef", "name"}));
+}
+
 bool IsEphemeral(const api::MountedClaim& claim) { return claim.claim_template != nullptr; }
 
 }  // namespace
@@ -32,6 +38,7 @@ EphemeralVolumes::EphemeralVolumes(Context context)
     : context_(std::move(context)),
       pods_(context_.informers.Of(client::resources::kPods)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
+      volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
       queue_(context_.executor,
              context_.metrics,
              "ephemeral-volumes",
@@ -42,8 +49,10 @@ EphemeralVolumes::EphemeralVolumes(Context context)
       events_(MakeRecorder(context_, "ephemeral_volume")),
       client_(context_.executor, context_.server, context_.user, "ephemeral-volume-controller") {
   Follow(pods_, [this](const json::SharedValue& pod) { OnPod(*pod); });
-  const auto claim = [this](const json::SharedValue& it) { OnClaim(*it); };
+  const auto claim = [this](const json::SharedValue& it) { QueueUsers(api::KeyOf(*it)); };
   claims_.AddHandlers({.on_add = claim, .on_update = {}, .on_delete = claim});
+  const auto volume = [this](const json::SharedValue& it) { QueueUsers(ClaimOf(*it)); };
+  volumes_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = volume});
 }
 
 void EphemeralVolumes::OnPod(const json::Value& pod) {
@@ -52,16 +61,27 @@ void EphemeralVolumes::OnPod(const json::Value& pod) {
   }
 }
 
-// The pod may want another one next. One that is gone may have been in its way.
-void EphemeralVolumes::OnClaim(const json::Value& claim) {
-  const std::string prefix = StrCat(api::Namespace(claim), "/");
+// A pod may want another claim next. What is gone may have been in its way.
+void EphemeralVolumes::QueueUsers(const std::string& claim) {
+  const std::string prefix = claim.substr(0, claim.find('/') + 1);
   const auto& pods = pods_.objects();
   for (auto it = pods.lower_bound(prefix); it != pods.end() && it->first.starts_with(prefix);
        ++it) {
     for (const api::MountedClaim& mounted : api::MountedClaims(*it->second)) {
-      if (IsEphemeral(mounted) && mounted.name == api::Name(claim)) queue_.Add(it->first);
+      if (IsEphemeral(mounted) && prefix + mounted.name == claim) queue_.Add(it->first);
     }
   }
+}
+
+// Whether a volume of this machine that an earlier claim of that key had is still to go.
+bool EphemeralVolumes::IsRemoved(const std::string& claim) const {
+  for (const auto& [name, volume] : volumes_.objects()) {
+    const bool goes =
+        json::GetString(*volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete" &&
+        json::GetString(*volume, {"spec", "csi", "driver"}) == api::kLocalStorage;
+    if (goes && ClaimOf(*volume) == claim) return true;
+  }
+  return false;
 }
 
 // Makes one claim at a time: its watch event brings the next.
@@ -71,7 +91,9 @@ void EphemeralVolumes::Reconcile(const std::string& key, client::WorkQueue::Done
   if (!pod || !api::IsActive(*pod)) return done(Duration::zero());
   for (const api::MountedClaim& wanted : api::MountedClaims(*pod)) {
     if (!IsEphemeral(wanted)) continue;
-    const json::SharedValue there = claims_.Get(StrCat(api::Namespace(*pod), "/", wanted.name));
+    const std::string claim = StrCat(api::Namespace(*pod), "/", wanted.name);
+    const json::SharedValue there = claims_.Get(claim);
+    if (!there && IsRemoved(claim)) return done(Duration::zero());
     if (!there) return MakeClaim(pod, wanted, done);
     if (!api::IsMadeFor(*there, *pod)) Tell(*pod, wanted.name, api::NotMadeFor(*there, *pod));
   }

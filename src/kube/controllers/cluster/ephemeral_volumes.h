@@ -1,7 +1,9 @@
 // EphemeralVolumes: makes the claims of pods' ephemeral volumes, as kube-controller-manager's
 // ephemeral-volume-controller does. A claim belongs to its pod and goes with it.
 // - Threads: core executor only.
-// - Invariants: a claim of the same name that is not the pod's is left alone; the pod waits.
+// - Invariants: a claim of the same name that is not the pod's is left alone; the pod waits. It
+// waits,
+//   too, while the data of an earlier claim of that name are removed: both have one directory.
 #pragma once
 
 #include <string>
@@ -19,7 +21,9 @@ class EphemeralVolumes {
 
  private:
   void OnPod(const json::Value& pod);
-  void OnClaim(const json::Value& claim);
+  // Pods that want a claim of that key.
+  void QueueUsers(const std::string& claim);
+  bool IsRemoved(const std::string& claim) const;
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void MakeClaim(const json::SharedValue& pod,
                  const api::MountedClaim& wanted,
@@ -29,6 +33,7 @@ class EphemeralVolumes {
   Context context_;
   client::Informer& pods_;
   client::Informer& claims_;
+  client::Informer& volumes_;
   client::WorkQueue queue_;
   client::EventRecorder events_;
   client::Client client_;

@@ -73,6 +73,23 @@ TEST_F(EphemeralVolumesTest, ThePodWaitsForAClassThatDoesNotExist) {
   EXPECT_TRUE(Runs());
 }
 
+TEST_F(EphemeralVolumesTest, ThePodWaitsUntilTheVolumeBeforeIsRemoved) {
+  Class("local");
+  cluster_.Create(
+      "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: old, finalizers: [x.io/held]}\n"
+      "spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: "
+      "default, name: p-a, uid: gone}, persistentVolumeReclaimPolicy: Delete, csi: {driver: "
+      "local.swell.dev, volumeHandle: default/p-a}}");
+  Pod(Volume("a", "local"));
+  cluster_.Run(std::chrono::seconds(20));
+  EXPECT_FALSE(Claim("p-a"));
+  ASSERT_TRUE(cluster_.Delete(client::resources::kPersistentVolumes, "old").ok());
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kPersistentVolumes, "old", "{metadata: {finalizers: null}}")
+          .ok());
+  EXPECT_TRUE(Runs());
+}
+
 TEST_F(EphemeralVolumesTest, AClaimOfAnotherIsNotUsed) {
   Class("local");
   cluster_.Create(
