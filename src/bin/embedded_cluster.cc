@@ -24,6 +24,7 @@
 #include "kube/node/network/network_watch.h"
 #include "kube/node/network/service_addresses.h"
 #include "kube/node/node_fleet.h"
+#include "kube/process/background/remover.h"
 #include "kube/store/backend.h"
 #include "manager/manager.h"
 #include "ops/access/audit_events.h"
@@ -101,6 +102,7 @@ struct EmbeddedCluster::Impl {
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<ops::CycleRecorder> recorder;
+  process::Remover volume_remover;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<ops::ClusterPages> pages;
   std::unique_ptr<ops::PodRuntime> runtime;
@@ -330,13 +332,13 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.host_network = runtime->host_network();
   if (runtime->has_files()) {
     manager_options.log_file = options.data_dir.LogFile();
+    volume_remover.Empty(options.data_dir.RemovedVolumesDir());
     manager_options.remove_volume = [this](const std::string& handle) {
       // Its name is the agents' (kDurable): NAMESPACE/CLAIM, which are plain names.
-      io.Post([path = StrCat(options.data_dir.path, "/volumes/", handle)] {
-        const Status removed = RemoveTree(path);
-        if (removed.ok()) return;
-        SWELL_LOG_WARNING("cluster", "volume not removed", {"error", removed.ToString()});
-      });
+      const std::string path = StrCat(options.data_dir.path, "/volumes/", handle);
+      const Status removed = volume_remover.Discard(path, options.data_dir.RemovedVolumesDir());
+      if (removed.ok()) return;
+      SWELL_LOG_WARNING("cluster", "volume not removed", {"error", removed.ToString()});
     };
   }
   manager = std::make_unique<manager::Manager>(

@@ -39,6 +39,8 @@ struct DataDir {
   std::string ProgramsPortFile() const { return path + "/programs-port"; }
   std::string HistoryFile() const { return path + "/history.db"; }
   std::string CyclesDir() const { return path + "/cycles"; }
+  // Volumes on their way out: moved here at once, their files removed after that.
+  std::string RemovedVolumesDir() const { return path + "/removed-volumes"; }
   std::string ImageCatalogue() const { return path + "/images.yaml"; }
 };
 
