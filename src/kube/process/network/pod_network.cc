@@ -150,7 +150,7 @@ std::string PodNetwork::gateway() const { return FormatAddress(base_ + 1); }
 
 std::string PodNetwork::ResolvConf(std::string_view resolv_conf) const {
   auto forwards = ReadFile("/proc/sys/net/ipv4/ip_forward", 16);
-  if (!forwards.ok() || Trim(*forwards) != "0") return std::string(resolv_conf);
+  if (!forwards.ok() || Trim(*forwards) != "0") return WithShortWaits(resolv_conf);
   std::set<std::string> own;
   for (const HostAddress& host : HostAddresses()) {
     if (host.address >> 24 != IN_LOOPBACKNET) own.insert(FormatAddress(host.address));

@@ -68,7 +68,7 @@ class PodNetwork {
   const Status& guarded() const { return guarded_; }
   std::string gateway() const;
   // The host's resolv.conf for pods. Where the host forwards nothing they reach no name server but
-  // one of its own: each unknown name would cost many seconds.
+  // one of its own: each unknown name would cost many seconds. Elsewhere they ask for two seconds.
   std::string ResolvConf(std::string_view resolv_conf) const;
   NetworkLease LeaseOf(int slot) const;
   // What rules for the pods' traffic are about.

@@ -92,6 +92,16 @@ std::string WithPodsDns(std::string_view resolv_conf, const node::DnsSpec& dns) 
   return text;
 }
 
+std::string WithShortWaits(std::string_view resolv_conf) {
+  const Settings settings = Parse(resolv_conf);
+  const bool says = std::any_of(
+      settings.options.begin(), settings.options.end(),
+      [](const auto& option) { return option.first == "timeout" || option.first == "attempts"; });
+  if (says || settings.servers.empty()) return std::string(resolv_conf);
+  const bool ends = resolv_conf.ends_with('\n');
+  return StrCat(resolv_conf, ends ? "" : "\n", "options timeout:1 attempts:2\n");
+}
+
 std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses) {
   std::string kept;
   for (std::string_view line : Split(resolv_conf, '\n')) {

@@ -14,6 +14,16 @@ TEST(OnlyNameServers, KeepsTheRestOfTheFile) {
   EXPECT_EQ(OnlyNameServers("", {}), "");
 }
 
+TEST(WithShortWaits, AsksTwiceForASecond) {
+  EXPECT_EQ(WithShortWaits("nameserver 10.0.0.53"),
+            "nameserver 10.0.0.53\noptions timeout:1 attempts:2\n");
+  for (const char* file :
+       {"nameserver 10.0.0.53\noptions timeout:9\n",
+        "nameserver 10.0.0.53\noptions ndots:2 attempts:5\n", "search example.com\n", ""}) {
+    EXPECT_EQ(WithShortWaits(file), file);
+  }
+}
+
 TEST(WithPodsDns, LeavesTheFileOfAPodThatSaysNothing) {
   const char kFile[] = "# ours\nsearch example.com\n";
   EXPECT_EQ(WithPodsDns(kFile, {}), kFile);
