@@ -18,6 +18,7 @@ namespace {
 constexpr Duration kPhasePause = std::chrono::seconds(1);
 constexpr Duration kPhaseLag = std::chrono::seconds(5);
 constexpr int kCountsLonger = 5;  // times, where the phase stays
+constexpr int kPlacedLonger = 3;  // its pods may run soon, which is worth a write of its own
 // The same for a group of which nothing was written, and which has no pods.
 constexpr Duration kEmptyLag = std::chrono::seconds(60);
 
@@ -194,7 +195,7 @@ Duration PodGroupController::LagOf(const std::string& key,
   }
   const std::string_view before = api::StatusPhase(group);
   if (entry.counts.total == 0 && before.empty()) return entry.first + kEmptyLag - now;
-  const int longer = phase == before ? kCountsLonger : 1;
+  const int longer = phase == before ? kCountsLonger : phase == "Scheduled" ? kPlacedLonger : 1;
   return std::min(entry.since + longer * kPhasePause, entry.first + longer * kPhaseLag) - now;
 }
 
