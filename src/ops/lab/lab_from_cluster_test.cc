@@ -136,7 +136,7 @@ TEST(PastJobs, ComeFromTheAccountsWhenTheirObjectsAreGone) {
       "restarts 1\n"
       "vision/gone of vision at -43200 from 0 to 10800 gpus 4-4-4 priority 50 work 400 held 480 "
       "restarts 3\n"
-      "vision/plain of vision at 0 from 300 to 1500 gpus 2-4-8 priority 50 work 999 held 1039 "
+      "vision/plain of vision at 0 from 300 to 1500 gpus 2-2-8 priority 50 work 999 held 1039 "
       "restarts 0\n"
       "left out 1, unclear 2";
   const auto views = Views({Job("plain", kOver)});
