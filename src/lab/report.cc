@@ -1,6 +1,7 @@
 #include "lab/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -42,13 +43,9 @@ constexpr double kUnfairFrom = 1.05;
 void AddRatios(const PolicyRuns& policy, PolicySummary& sum) {
   double worst = 0, unfair = 0;
   for (const RunOutcome& run : policy.runs) {
-    if (run.gpus == 0) return;
-    const double contention =
-        std::max(1.0, static_cast<double>(run.jobs.size()) / static_cast<double>(run.gpus));
     for (const JobOutcome& job : run.jobs) {
-      if (job.alone_s <= 0) return;
-      const double fair_s = static_cast<double>(job.alone_s) * contention;
-      const double ratio = static_cast<double>(job.completion_s()) / fair_s;
+      if (job.fair_s <= 0) return;
+      const double ratio = static_cast<double>(job.completion_s()) / job.fair_s;
       worst = std::max(worst, ratio);
       unfair += ratio > kUnfairFrom ? 1 : 0;
     }
@@ -159,16 +156,17 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
 }
 
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces) {
-  std::string out = "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s\n";
+  std::string out = "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s\n";
   for (const PolicyRuns& policy : all) {
     for (size_t i = 0; i < policy.runs.size(); ++i) {
       for (const JobOutcome& job : policy.runs[i].jobs) {
         char numbers[160];
-        std::snprintf(numbers, sizeof numbers, ",%lld,%lld,%lld,%lld,%d,%.0f\n",
+        std::snprintf(numbers, sizeof numbers, ",%lld,%lld,%lld,%lld,%d,%.0f",
                       static_cast<long long>(job.submitted_s),
                       static_cast<long long>(job.started_s), static_cast<long long>(job.ended_s),
                       static_cast<long long>(job.completion_s()), job.restarts, job.gpu_s);
-        out += StrCat(policy.policy, ",", traces[i], ",", job.name, numbers);
+        out += StrCat(policy.policy, ",", traces[i], ",", job.name, numbers, ",",
+                      job.fair_s > 0 ? StrCat(std::llround(job.fair_s)) : "", "\n");
       }
     }
   }

@@ -30,9 +30,8 @@ struct PolicySummary {
   double makespan_s = 0;                  // mean over traces, from the trace's beginning
   double restarts = 0;                    // a job
   double gpu_hours = 0;                   // a job
-  // If the trace says how long each job takes alone: the largest ratio of a completion time to the
-  // fair time, and the part of jobs with more than 1.05. As in Shockwave (NSDI'23), the fair time
-  // is the time alone; if the trace has more jobs than the cluster has GPUs, times jobs per GPU.
+  // If all jobs have fair times (fair_time.h): the largest ratio of a completion time to its fair
+  // time, and the part of jobs with more than 1.05.
   std::optional<double> worst_ratio, unfair;
   uint64_t hash = 0;  // of all decisions in all traces
   // Beside the first policy: the part by which the average is longer; negative: shorter.
@@ -56,7 +55,7 @@ std::vector<PolicySummary> Summarize(const std::vector<PolicyRuns>& all, uint64_
 
 json::Value ToJson(const std::vector<PolicySummary>& summaries);
 
-// policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s
+// policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s (empty: unknown)
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces);
 
 std::string HashText(uint64_t hash);  // 16 hexadecimal digits

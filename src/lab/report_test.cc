@@ -48,22 +48,25 @@ TEST(Report, OneTraceHasNoInterval) {
   EXPECT_TRUE(report[1].looks_ahead);
 }
 
-TEST(Report, RatiosOfFinishTimesNeedJobsOfKnownLength) {
+TEST(Report, RatiosOfFinishTimesNeedFairTimesOfAllJobs) {
   RunOutcome run = RunOf({100, 300, 420});
-  run.gpus = 2;
-  EXPECT_FALSE(Summarize({{"a", false, {run}}}, 1)[0].worst_ratio.has_value());
-  for (JobOutcome& job : run.jobs) job.alone_s = 200;
+  for (JobOutcome& job : run.jobs) {
+    EXPECT_FALSE(Summarize({{"a", false, {run}}}, 1)[0].worst_ratio.has_value());
+    job.fair_s = 300;
+  }
   const auto report = Summarize({{"a", false, {run}}}, 1);
-  // Three jobs on two GPUs: alone and fair is 300 s.
   ASSERT_TRUE(report[0].worst_ratio.has_value());
   EXPECT_NEAR(*report[0].worst_ratio, 1.4, 1e-12);
   EXPECT_NEAR(*report[0].unfair, 1.0 / 3, 1e-12);
 }
 
 TEST(Report, JobsAreLinesOfCsv) {
-  EXPECT_EQ(JobsAsCsv({{"a", false, {RunOf({20})}}}, {"t.csv"}),
-            "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s\n"
-            "a,t.csv,job,10,10,30,20,1,7200\n");
+  RunOutcome run = RunOf({20, 40});
+  run.jobs[1].fair_s = 50;
+  EXPECT_EQ(JobsAsCsv({{"a", false, {run}}}, {"t.csv"}),
+            "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s\n"
+            "a,t.csv,job,10,10,30,20,1,7200,\n"
+            "a,t.csv,job,10,10,50,40,1,7200,50\n");
 }
 
 }  // namespace

@@ -70,11 +70,10 @@ class Run {
   }
 
   RunOutcome TakeOutcome() {
-    outcome_.gpus = options_.shape.gpus();
     for (const SimJob& job : jobs_) {
       outcome_.jobs.push_back({job.trace().name, job.trace().submitted_s,
                                job.started_s().value_or(-1), job.ended_s(), job.restarts(),
-                               job.service(), job.trace().duration_s});
+                               job.service()});
     }
     return std::move(outcome_);
   }

@@ -49,7 +49,7 @@ struct JobOutcome {
   int64_t ended_s = 0;
   int restarts = 0;
   double gpu_s = 0;
-  int64_t alone_s = 0;  // how long it takes alone on the GPUs that it requested; 0: unknown
+  double fair_s = 0;  // completion time on a fair share, by AddFairTimes; 0: unknown
 
   int64_t completion_s() const { return ended_s - submitted_s; }
 };
@@ -62,7 +62,6 @@ struct GpusInUse {
 
 struct RunOutcome {
   std::vector<JobOutcome> jobs;  // in the order of the trace
-  int gpus = 0;                  // of the cluster
   uint64_t hash = 0;             // of all decisions
   int64_t decisions = 0;         // calls of the policy
   std::vector<int64_t> decide_ns;

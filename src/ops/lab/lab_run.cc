@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "lab/fair_time.h"
 #include "lab/plot.h"
 #include "lab/report.h"
 #include "ops/lab/lab_actions.h"
@@ -34,6 +35,9 @@ class RunAction final : public cli::Action {
     flags.List("--policy", &policies_, "NAME",
                "policy to play, repeatable; the others are compared with the first "
                "(default goodput)");
+    flags.Switch("--fair-times", &fair_times_,
+                 "also play each job alone on its fair share, for WORST RATIO where durations are "
+                 "not known");
     flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
     flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy to this file");
     flags.Text("--plot", &plot_, "FILE.svg",
@@ -103,6 +107,9 @@ class RunAction final : public cli::Action {
       for (const lab::Trace& trace : input_.traces()) {
         SWELL_ASSIGN_OR_RETURN(lab::RunOutcome run,
                                lab::Play(trace, input_.profiles(), *kind, options));
+        if (fair_times_ || trace.jobs.front().application.empty()) {
+          SWELL_RETURN_IF_ERROR(lab::AddFairTimes(trace, input_.profiles(), *kind, options, run));
+        }
         runs.runs.push_back(std::move(run));
       }
     }
@@ -135,6 +142,7 @@ class RunAction final : public cli::Action {
 
   LabInput input_;
   std::vector<std::string> policies_;
+  bool fair_times_ = false;
   int64_t seed_ = 1;
   std::string csv_;
   std::string plot_;
