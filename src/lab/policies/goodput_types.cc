@@ -29,13 +29,14 @@ namespace {
 
 // Found on Helios and newTrace, as Sia has them; docs/lab.md has the figures of all.
 constexpr double kServiceUnit = 10'000;  // GPU-seconds after which the weight falls noticeably
-constexpr double kServicePower = 0.5;    // how fast it falls then
+constexpr double kServicePower = 0.4;    // how fast it falls then
 constexpr double kAgeUnit = 10'000;      // seconds after which the weight rises noticeably
 constexpr double kAgePower = 0.2;        // how fast it rises then
 constexpr double kKeepsAtLeast = 30;     // seconds for which a size is expected to last
 constexpr double kKeepsAsBefore = 0.3;   // plus this part of the time that sizes lasted so far
 constexpr double kPriceOfShare = 0.1;    // what the GPUs of a fair share must add at least
 constexpr double kStep = 1e-4;           // of utility
+constexpr double kStarts = 1e-3;         // the least utility of the smallest size
 
 class GoodputTypes final : public Policy {
  public:
@@ -248,12 +249,16 @@ class GoodputTypes final : public Policy {
     const double keeps_s = KeepsSeconds(job);
     const double changed = keeps_s / (keeps_s + static_cast<double>(job.options().resize_s));
     const Curve& curve = CurveOf(active, fair);
+    int smallest = INT32_MAX;
+    for (const GroupSize& size : curve.sizes) smallest = std::min(smallest, size.gpus);
     std::vector<SizeOption> options;
     for (size_t i = 0; i < curve.sizes.size(); ++i) {
       const auto [group, gpus] = curve.sizes[i];
       const bool stays = group == held_group && gpus == held_gpus;
       const double speed = curve.goodput[i] / curve.fair_goodput * (stays ? 1 : changed);
-      const double utility = std::log1p(speed) - kPriceOfShare * gpus / fair;
+      double utility = std::log1p(speed) - kPriceOfShare * gpus / fair;
+      // However much a start costs, a job does not wait beside idle GPUs.
+      if (gpus == smallest) utility = std::max(utility, kStarts);
       if (speed > 0 && utility > 0) options.push_back({group, gpus, -weight * utility});
     }
     return options;

@@ -254,6 +254,16 @@ TEST(GoodputTypes, AHigherPriorityTakesAllThatItCanUse) {
   EXPECT_GT(seen_both, 0);
 }
 
+TEST(GoodputTypes, AJobStartsHoweverMuchAStartCosts) {
+  RunOptions options = OptionsOn(ClusterShape({{1, 1, "aws"}, {1, 1, "fast"}}));
+  options.resize_s = 3600;
+  Trace trace{"t", "swell", {}};
+  for (const char* name : {"a", "b"}) trace.jobs.push_back({name, "", 0, 1, "", 0, 100});
+  const auto run = Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  for (const JobOutcome& job : run->jobs) EXPECT_EQ(job.ended_s, 3700) << job.name;
+}
+
 TEST(GoodputTypes, NoJobTrainsBelowItsMinimumAndAnyMinimumIsASize) {
   RunOptions options = OptionsOn(ClusterShape({{1, 4, "aws"}, {1, 8, "fast"}}));
   Trace trace{"t", "swell", {}};
