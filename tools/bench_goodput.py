@@ -41,7 +41,7 @@ def losses_of(path):
 
 
 def largest_difference(ones, others):
-    """Of losses at equal steps, as a part of the loss; both have done at least a step."""
+    """The largest difference of losses at equal steps, as a part of the loss; both have done at least a step."""
     common = sorted(set(ones) & set(others))
     return max(abs(ones[step] / others[step] - 1) for step in common), common[-1]
 
