@@ -7,6 +7,19 @@
 namespace swell::apiserver {
 namespace {
 
+// The log has a bound, and its oldest events go. A user who is refused everything pushes few of
+// them out, as texts are short. Commands of `kubectl exec` are part of the URI, and are kept.
+constexpr size_t kRefusedTextMax = 512;
+constexpr size_t kTextMax = 8192;
+
+std::string Cut(std::string text, const AuditMoment& moment) {
+  size_t end = moment.status >= 400 ? kRefusedTextMax : kTextMax;
+  if (text.size() <= end) return text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text + "...TRUNCATED";
+}
+
 std::string UriOf(const api::RestRequest& request) {
   if (request.query.empty()) return request.path;
   std::string uri = request.path;
@@ -42,14 +55,15 @@ void AppendUser(json::TextWriter& out, std::string_view key, const api::UserInfo
   out.Close('}');
 }
 
-void AppendObjectRef(json::TextWriter& out, const Call& call) {
+void AppendObjectRef(json::TextWriter& out, const Call& call, const AuditMoment& moment) {
+  const auto& info = call.info;
   out.Key("objectRef").Open('{');
-  out.Member("resource", call.info.resource);
-  out.MemberUnlessEmpty("namespace", call.info.ns);
-  out.MemberUnlessEmpty("name", call.info.name.empty() ? call.object_name : call.info.name);
-  out.MemberUnlessEmpty("apiGroup", call.info.group);
-  out.MemberUnlessEmpty("apiVersion", call.info.version);
-  out.MemberUnlessEmpty("subresource", call.info.subresource);
+  out.Member("resource", Cut(info.resource, moment));
+  out.MemberUnlessEmpty("namespace", Cut(info.ns, moment));
+  out.MemberUnlessEmpty("name", Cut(info.name.empty() ? call.object_name : info.name, moment));
+  out.MemberUnlessEmpty("apiGroup", Cut(info.group, moment));
+  out.MemberUnlessEmpty("apiVersion", Cut(info.version, moment));
+  out.MemberUnlessEmpty("subresource", Cut(info.subresource, moment));
   out.Close('}');
 }
 
@@ -82,7 +96,7 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
   out.Member("level", "Metadata");
   out.Member("auditID", call.audit_id);
   out.Member("stage", moment.stage);
-  out.Member("requestURI", UriOf(call.request));
+  out.Member("requestURI", Cut(UriOf(call.request), moment));
   out.Member("verb", call.verb.empty() ? ToLower(call.request.method) : call.verb);
   AppendUser(out, "user", acting ? call.impersonator : call.user);
   if (acting) AppendUser(out, "impersonatedUser", call.user);
@@ -94,8 +108,8 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
   out.Key("sourceIPs").Open('[');
   out.Item(AddressOf(call.request.remote));
   out.Close(']');
-  out.MemberUnlessEmpty("userAgent", call.request.user_agent);
-  if (call.info.is_resource) AppendObjectRef(out, call);
+  out.MemberUnlessEmpty("userAgent", Cut(call.request.user_agent, moment));
+  if (call.info.is_resource) AppendObjectRef(out, call, moment);
   if (moment.status != 0) AppendAnswer(out, moment);
   out.Member("requestReceivedTimestamp", api::FormatMicroTime(call.received));
   out.Member("stageTimestamp", api::FormatMicroTime(moment.at));

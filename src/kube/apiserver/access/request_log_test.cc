@@ -278,6 +278,25 @@ TEST_F(RequestLogTest, OneLinePerEventWhateverUsersSend) {
   EXPECT_EQ(text_.find('\x1b'), std::string::npos);
 }
 
+TEST_F(RequestLogTest, TextsOfRefusedRequestsAreCut) {
+  Start();
+  const std::string name(20'000, 'x');
+  api::RestRequest long_one =
+      From("joe", "", "GET", StrCat("/api/v1/namespaces/lab/secrets?labelSelector=", name));
+  long_one.user_agent = name;
+  EXPECT_EQ(test_->Send(std::move(long_one)).status, 403);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_LT(text_.size(), 4000u);
+  EXPECT_EQ(Str(events_[0], {"userAgent"}), StrCat(name.substr(0, 512), "...TRUNCATED"));
+  EXPECT_TRUE(Str(events_[0], {"requestURI"}).starts_with("/api/v1/namespaces/lab/"));
+  // What is served is told at length: a command may be the important part.
+  EXPECT_EQ(
+      test_->Send(Admin("POST", StrCat(kPods, "?pretty=", name.substr(0, 2000)), PodJson("a")))
+          .status,
+      201);
+  EXPECT_TRUE(Str(events_[1], {"requestURI"}).ends_with("xxx"));
+}
+
 TEST_F(RequestLogTest, HealthSaysWhatIsWrong) {
   Options options;
   std::string wrong = "starting";
