@@ -13,7 +13,8 @@
 // A request with adminAccess needs a node with such devices, and takes none.
 //
 // - Threads: core executor only.
-// - Ownership: keeps the slices and classes that it was given. Bounded: at most kKindsMax kinds.
+// - Ownership: keeps the slices and classes that it was given. Bounded: at most kKindsMax kinds, a
+//   quarter of them for the pods of one namespace.
 // - Invariants: a device that the catalog does not understand (conditions of binding) is of no
 //   kind, so that nobody gets it.
 #pragma once
@@ -148,6 +149,7 @@ class DeviceCatalog {
     json::Array tolerations;
   };
   struct Needs {
+    std::string ns;
     std::vector<Want> wants;
     std::vector<Want> looks;  // with adminAccess: devices that it may use even if others hold them
     std::vector<std::string> fresh;     // claims that are given devices with the pod
@@ -180,8 +182,10 @@ class DeviceCatalog {
   void FindOutSize(const std::string& name, Kind& kind);
   bool OnSomeNode(const std::string& kind, int64_t count);
   int64_t UsualCount(const std::string& kind);
-  std::string KindFor(const api::DeviceWish& wish);
-  std::string DeriveKind(const std::string& base,
+  bool TakeKind(const std::string& ns);
+  std::string KindFor(const api::DeviceWish& wish, const std::string& ns);
+  std::string DeriveKind(const std::string& ns,
+                         const std::string& base,
                          const std::string& name,
                          const std::function<void(Kind&)>& change);
   void FindOutAnew(const std::string& kind);
@@ -212,6 +216,8 @@ class DeviceCatalog {
   std::map<std::string, Class, std::less<>> classes_;
   std::map<std::string, json::SharedValue, std::less<>> taint_rules_;
   std::map<std::string, Kind, std::less<>> kinds_;
+  std::map<std::string, size_t>
+      made_;  // how many of them pods of a namespace were the first to ask
   std::set<std::string> changed_;
   bool starved_ = false;  // a kind was not made
 };

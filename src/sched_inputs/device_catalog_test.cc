@@ -478,7 +478,15 @@ TEST_F(DeviceCatalogTest, KindsAreBoundedAndForgotten) {
                               " == 1'}}]")));
     obstacle = Info(Pod("a", "c")).obstacle;
   }
-  EXPECT_NE(obstacle.find("yet another way"), std::string::npos);
+  EXPECT_EQ(obstacle,
+            "resourceclaim \"c\" asks for devices in yet another way; namespace default has 128 in "
+            "use already");
+  // Pods of other namespaces are not kept from theirs.
+  claims_["lab/c"] = claims_["default/c"];
+  const auto other =
+      Y("metadata: {name: a, namespace: lab, uid: u}\nspec: {resourceClaims: "
+        "[{name: g, resourceClaimName: c}]}");
+  EXPECT_EQ(Info(*other).obstacle, "");
   EXPECT_TRUE(catalog_.ForgetKinds());
   EXPECT_FALSE(catalog_.ForgetKinds());
   EXPECT_EQ(Info(*pods_["default/a"]).obstacle, "");

@@ -15,6 +15,9 @@ namespace swell::sched_inputs {
 namespace {
 
 constexpr size_t kKindsMax = 512;
+constexpr size_t kKindsOfNamespaceMax = kKindsMax / 4;
+// In place of a namespace: what pods on nodes have is charged to them in any case.
+constexpr std::string_view kPlaced;
 constexpr size_t kUsersMax = 256;  // pods of a claim, as the API has it
 constexpr size_t kConditionText = 160;
 
@@ -139,15 +142,23 @@ std::string DeviceCatalog::Resource(const std::string& name) const {
   return StrCat(kind->second.gpus ? sched::kGpuKind : sched::kDeviceKind, name);
 }
 
+// Notes that pods of the namespace make one more kind. False: they may not.
+bool DeviceCatalog::TakeKind(const std::string& ns) {
+  size_t& made = made_[ns];
+  if (kinds_.size() < kKindsMax && (ns == kPlaced || made < kKindsOfNamespaceMax)) {
+    ++made;
+    return true;
+  }
+  starved_ = true;
+  return false;
+}
+
 // The name of the wish's kind, which is made if needed. Empty: there are too many kinds.
-std::string DeviceCatalog::KindFor(const api::DeviceWish& wish) {
+std::string DeviceCatalog::KindFor(const api::DeviceWish& wish, const std::string& ns) {
   const std::string name = KindName(wish);
   auto known = kinds_.find(name);
   if (known == kinds_.end()) {
-    if (kinds_.size() >= kKindsMax) {
-      starved_ = true;
-      return "";
-    }
+    if (!TakeKind(ns)) return "";
     Kind kind;
     kind.device_class = wish.device_class;
     for (std::string_view expression : wish.selectors) {
@@ -183,7 +194,8 @@ void DeviceCatalog::FindOutSize(const std::string& name, Kind& kind) {
 }
 
 // Makes a kind that is `base` with a change.
-std::string DeviceCatalog::DeriveKind(const std::string& base,
+std::string DeviceCatalog::DeriveKind(const std::string& ns,
+                                      const std::string& base,
                                       const std::string& name,
                                       const std::function<void(Kind&)>& change) {
   Kind derived = kinds_.find(base)->second;
@@ -192,10 +204,7 @@ std::string DeviceCatalog::DeriveKind(const std::string& base,
   const bool same = known != kinds_.end() && known->second.gpus == derived.gpus &&
                     known->second.part_ppm == derived.part_ppm;
   if (same) return name;
-  if (known == kinds_.end() && kinds_.size() >= kKindsMax) {
-    starved_ = true;
-    return base;
-  }
+  if (known == kinds_.end() && !TakeKind(ns)) return base;
   kinds_.insert_or_assign(name, std::move(derived));
   FindOutAnew(name);
   return name;
@@ -211,6 +220,7 @@ void DeviceCatalog::FindOutAnew(const std::string& kind) {
 bool DeviceCatalog::ForgetKinds() {
   if (!std::exchange(starved_, false)) return false;
   kinds_.clear();
+  made_.clear();
   Changed();
   return true;
 }
@@ -262,9 +272,13 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
       if (const std::string unknown = UnknownClass(wish); !unknown.empty())
         return obstacle(unknown);
       admin = wish.admin;
-      std::string kind = KindFor(wish);
+      std::string kind = KindFor(wish, needs.ns);
       if (kind.empty()) {
-        return obstacle(" asks for devices in yet another way; ", kKindsMax, " are in use already");
+        const bool own = made_[needs.ns] >= kKindsOfNamespaceMax;
+        return obstacle(" asks for devices in yet another way; ",
+                        own ? StrCat("namespace ", needs.ns, " has ", kKindsOfNamespaceMax)
+                            : StrCat("the cluster has ", kKindsMax),
+                        " in use already");
       }
       if (const std::string& problem = kinds_.find(kind)->second.problem; !problem.empty()) {
         return obstacle(": a condition of request ", Quote(wish.request),
@@ -276,11 +290,11 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
       }
       int64_t count = wish.count;
       if (wish.admin && count > 1 && !wish.all) {
-        kind = DeriveKind(kind, StrCat(kind, " (at least ", count, ")"),
+        kind = DeriveKind(needs.ns, kind, StrCat(kind, " (at least ", count, ")"),
                           [count](Kind& enough) { enough.least = count; });
       } else if (wish.all && !wish.admin) {
         count = UsualCount(kind);
-        kind = DeriveKind(kind, StrCat(kind, " (all ", count, ")"),
+        kind = DeriveKind(needs.ns, kind, StrCat(kind, " (all ", count, ")"),
                           [count](Kind& whole) { whole.all = count; });
       }
       if (want.kind.empty() || OnSomeNode(kind, count)) {
@@ -339,7 +353,7 @@ bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
       const std::string name =
           StrCat(kind, " alike in ", match.attribute,
                  members.size() > 1 ? StrCat(" #", StableHash(all) % 1'000'000) : "");
-      kind = DeriveKind(kind, name, [&](Kind& alike) {
+      kind = DeriveKind(needs.ns, kind, name, [&](Kind& alike) {
         alike.alike = match.attribute;
         alike.together = together;
       });
@@ -358,7 +372,7 @@ void DeviceCatalog::AddDistinct(std::string_view attribute,
   while (!needs.marks.insert(mark).second) mark += "'";  // another claim of the pod has it
   for (const size_t i : members) {
     std::string& kind = needs.wants[i].kind;
-    kind = DeriveKind(kind, StrCat(kind, " distinct in ", mark),
+    kind = DeriveKind(needs.ns, kind, StrCat(kind, " distinct in ", mark),
                       [&](Kind& differs) { differs.distinct.emplace_back(attribute, mark); });
   }
 }
@@ -416,7 +430,7 @@ void DeviceCatalog::AddPlaced(const json::Value& pod,
     for (const api::DeviceWish& way : request.ways) {
       const auto count = given.find(way.request);
       if (count == given.end()) continue;
-      const std::string kind = KindFor(way);
+      const std::string kind = KindFor(way, std::string(kPlaced));
       if (!kind.empty()) {
         needs.wants.push_back({key, way.request, kind, count->second, way.all, {}});
       }
@@ -426,6 +440,7 @@ void DeviceCatalog::AddPlaced(const json::Value& pod,
 
 DeviceCatalog::Needs DeviceCatalog::NeedsOf(const json::Value& pod, const View& view) {
   Needs needs;
+  needs.ns = api::Namespace(pod);
   const bool placed = api::IsBound(pod);
   for (const api::PodClaim& claim : api::DeviceClaimsOf(pod)) {
     if (claim.needless) continue;
