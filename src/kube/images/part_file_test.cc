@@ -117,6 +117,24 @@ TEST_F(PartFileTest, OtherContentIsFoundAndCanBeFetchedAnew) {
   EXPECT_FALSE(FileExists(path_));
 }
 
+// ---- files ----
+
+TEST_F(PartFileTest, ADirectorysIndexIsAPlainFile) {
+  const ImageStore store(dir_.File("store"));
+  const std::string index = dir_.File("index.json"), other = dir_.File("other");
+  const auto open = [&] {
+    return OpenImageFile(StrCat("oci:", dir_.path()), store, Cancellation()).status();
+  };
+  // Reading a pipe would wait for somebody to write.
+  ASSERT_EQ(::mkfifo(index.c_str(), 0600), 0);
+  EXPECT_EQ(open().message(), index + " is not a plain file");
+  ASSERT_EQ(::unlink(index.c_str()), 0);
+  ASSERT_TRUE(WriteFileAtomically(other, "a text that is nobody else's").ok());
+  ASSERT_EQ(::symlink(other.c_str(), index.c_str()), 0);
+  EXPECT_FALSE(open().ok());
+  EXPECT_EQ(open().message().find("JSON"), std::string::npos) << open().message();
+}
+
 // ---- pulls ----
 
 // A registry whose layer ends in the middle the first time.

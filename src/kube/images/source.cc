@@ -53,6 +53,21 @@ Status ReadPieces(int fd, int64_t offset, const Cancellation& cancel, const Use&
   }
 }
 
+// The text of a file that somebody else may have made: no pipe that would never end, no link.
+Result<std::string> ReadPlain(const std::string& path, const Cancellation& cancel) {
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd file, OpenPlain(path));
+  std::string text;
+  Status read = ReadPieces(file.get(), 0, cancel, [&](std::string_view bytes) -> Status {
+    if (text.size() + bytes.size() > kManifestBytesMax) {
+      return Status(Code::kTooLarge, StrCat(path, ": larger than ", kManifestBytesMax, " bytes"));
+    }
+    text += bytes;
+    return Status::Ok();
+  });
+  if (!read.ok()) return read;
+  return text;
+}
+
 class OciDirectory final : public ImageSource {
  public:
   OciDirectory(std::string dir, std::string top, const Cancellation& cancel)
@@ -77,7 +92,7 @@ class OciDirectory final : public ImageSource {
     return StrCat(dir_, "/blobs/sha256/", DigestHex(digest));
   }
   Result<std::string> Read(const std::string& digest) const {
-    SWELL_ASSIGN_OR_RETURN(std::string bytes, ReadFile(BlobPath(digest), kManifestBytesMax));
+    SWELL_ASSIGN_OR_RETURN(std::string bytes, ReadPlain(BlobPath(digest), cancel_));
     net::Sha256 hash;
     hash.Add(bytes);
     if (hash.Hex() != DigestHex(digest)) {
@@ -149,7 +164,7 @@ json::Value DescriptorJson(const Descriptor& item, std::string_view media_type) 
 }
 
 Result<OpenedFile> OpenDockerDirectory(const std::string& dir, const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/manifest.json", kManifestBytesMax));
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadPlain(dir + "/manifest.json", cancel));
   auto list = json::Parse(text);
   if (!list.ok()) return list.status().WithContext("manifest.json");
   if (!list->is_array() || list->get_array().size() != 1) {
@@ -185,7 +200,7 @@ Result<OpenedFile> OpenDockerDirectory(const std::string& dir, const Cancellatio
 Result<OpenedFile> OpenLayout(const std::string& dir,
                               const std::string& tag,
                               const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/index.json", kManifestBytesMax));
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadPlain(dir + "/index.json", cancel));
   auto index = ParseManifest(text);
   if (!index.ok()) return index.status().WithContext(dir + "/index.json");
   std::vector<Descriptor> found;
