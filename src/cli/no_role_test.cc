@@ -137,7 +137,9 @@ TEST_F(NoRoleTest, AProjectOfAnotherNamespaceIsNamedWithoutAFlagThatWouldNotChan
 
 TEST_F(NoRoleTest, WhereAProjectWasAskedForAnotherProjectIsProposed) {
   EXPECT_EQ(Run({"runai", "list", "-p", "team-a"}), 1);
-  EXPECT_NE(err_.find("\n  You have one in team-b: add -p team-b\n  An administrator"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("\n  You have one in team-b: add -p team-b\n  An administrator"),
+            std::string::npos)
+      << err_;
 }
 
 TEST_F(NoRoleTest, RunaiNamesAProject) {

@@ -136,6 +136,15 @@ TEST_F(ProcessRuntimeTest, AShellInBetweenDoesNotCutItsChildShort) {
   EXPECT_EQ(Log(spec.ref).find("never"), std::string::npos);
 }
 
+TEST_F(ProcessRuntimeTest, ASessionOfItsOwnDoesNotOutliveTheCommand) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "setsid sleep 1000 & echo up; sleep 1000; echo never");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  runtime_->Signal(spec.ref, SIGTERM);
+  EXPECT_EQ(Wait().signal, SIGTERM);
+}
+
 TEST_F(ProcessRuntimeTest, KillEndsEverythingOfTheContainer) {
   Create(Sandbox("pod-a"));
   ContainerSpec spec = Shell("pod-a",

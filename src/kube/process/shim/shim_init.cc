@@ -177,8 +177,11 @@ class Init {
         if (!stopping_ && own_pids_) Leave();
       }
     }
-    if (main_done_ && (killing_ || !stopping_)) KillRest();
+    if (main_done_ && (killing_ || !stopping_ || !GroupIsLeft())) KillRest();
   }
+
+  // A stop waits for the processes that were told of it. A child with a session of its own was not.
+  bool GroupIsLeft() const { return ::kill(-main_, 0) == 0 || errno == EPERM; }
 
   [[noreturn]] void Leave() { ::_exit(0); }
 
