@@ -71,11 +71,11 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
                              int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  SetOomScore(spec);
   JoinCgroups(cgroups);
   EnterCgroupNamespace(spec);
   char byte;
   if (::read(go, &byte, 1) != 1 || ::chdir("/") != 0) ::_exit(127);
+  SetOomScore(spec);  // not earlier: while the root is built there is a moment without /proc
   Status ready = EnterUserNamespace(files.user_namespace);
   if (ready.ok()) ready = UseDevNull();
   if (ready.ok() && pipes.terminal >= 0) ready = MakeAndUseTerminal(spec, pipes.terminal);
