@@ -194,8 +194,8 @@ TEST_F(AdmissionTest, ACronThatWasWrongBeforeMayStaySo) {
       "{metadata: {name: c}, spec: {schedule: '@every 1h', suspend: false, template: {apiVersion: "
       "xdl.kubedl.io/v1alpha1, kind: XDLJob, workload: {spec: {}}}}}";
   const std::string refusal =
-      "Cron can not run: spec.schedule: Invalid value: \"@every 1h\": expected exactly 5 "
-      "fields, found 2";
+      "Cron can not run: spec.schedule: Invalid value: \"@every 1h\": @every is not "
+      "supported; write five fields, such as */5 * * * *";
   user_ = json::Object{{"username", "alice"}, {"groups", json::Array{"system:authenticated"}}};
   EXPECT_EQ(Refused(kCrons, kWrong), refusal);
   operation_ = "UPDATE";

@@ -162,8 +162,8 @@ TEST_F(WhyCronTest, CronJobsOfKubernetesAreExplainedToo) {
       "jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "
       "i}]}}}}}}");
   EXPECT_TRUE(
-      Why("tick").starts_with("tick starts no jobs: spec.schedule: \"@every 1h\": expected "
-                              "exactly 5 fields, found 2.\n"))
+      Why("tick").starts_with("tick starts no jobs: spec.schedule: \"@every 1h\": @every is "
+                              "not supported; write five fields, such as */5 * * * *.\n"))
       << out_;
 }
 
