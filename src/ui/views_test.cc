@@ -321,6 +321,7 @@ TEST_F(ViewsTest, AJobThatFailedAtOnceTellsItsAttemptAndItsEnd) {
   const json::Array& attempts = json::GetArray(data, {"attempts"});
   ASSERT_EQ(attempts.size(), 1U);
   EXPECT_EQ(json::GetString(attempts[0], {"from"}), began);
+  EXPECT_EQ(json::GetString(attempts[0], {"reason"}), "Failed: exit 3");
   const json::Array& marks = json::GetArray(data, {"marks"});
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(json::GetString(marks[0], {"kind"}), "Failed");

@@ -17,6 +17,8 @@ namespace {
 
 // A pod's end is noted a moment after the pages saw it stop.
 constexpr Duration kNoted = std::chrono::seconds(10);
+// The ends that objects tell have no fractions: one may read as if it came before its beginning.
+constexpr Duration kWholeSeconds = std::chrono::seconds(1);
 
 constexpr std::string_view kStraggler = "Straggler";
 constexpr std::array<std::string_view, 5> kWarnings = {
@@ -164,7 +166,11 @@ json::Value EndOfAttempt(const cli::JobView& job, WallTime from, WallTime to) {
     const std::string_view message = json::GetString(one, {"message"});
     end = TextOrNull(message.empty() ? json::GetString(one, {"result"}) : message);
   }
-  return end;
+  // The attempts of the status are those that another one followed. The job itself tells the end
+  // of its last.
+  const bool last =
+      job.over() && job.ended && *job.ended + kWholeSeconds >= from && *job.ended <= to + kNoted;
+  return end.is_null() && last ? json::Value(job.StatusText()) : end;
 }
 
 }  // namespace swell::ui
