@@ -49,6 +49,7 @@ export interface GridProps<T> {
   height?: string;
   plain?: boolean; // without search and filters
   sort?: string; // at first: "key" or "-key"
+  order?: (rows: T[]) => T[]; // while no column is chosen; if absent, as the rows come
   what?: [string, string]; // "job", "jobs"
 }
 
@@ -266,7 +267,8 @@ function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
         ),
       );
     const column = columns.find((one) => one.key === sort.replace(/^-/, ''));
-    return column ? sortRows(found, column.value, sort.startsWith('-')) : found;
+    if (column) return sortRows(found, column.value, sort.startsWith('-'));
+    return props.order ? props.order(found) : found;
   }, [rows, search, sort, JSON.stringify(filters)]);
 }
 

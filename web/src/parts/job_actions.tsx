@@ -17,7 +17,6 @@ export function suspendPatch(apiVersion: string, suspend: boolean): unknown {
   return groupOf(apiVersion) === 'kubeflow.org' ? { spec: { runPolicy: { suspend } } } : { spec: { suspend } };
 }
 
-export const isOver = (status: string) => /^(?:Succeeded|Completed|Failed|Deleting)$/.test(status);
 export const isSuspended = (row: { status: string }) => row.status === 'Suspended';
 
 // undefined while the server has not answered for all of them.

@@ -6,6 +6,7 @@ import { dateTime, lostWorkText, number, runOf, span, waitOf } from '../lib/form
 import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
+import { isOver } from '../lib/job_order.ts';
 import type { Hang, JobData, JobMember, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
 import {
@@ -28,16 +29,7 @@ import {
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { HangCard } from '../parts/hang.tsx';
-import {
-  deleteJobs,
-  isOver,
-  isSuspended,
-  mayAll,
-  pathOf,
-  resizeJob,
-  resumeJobs,
-  suspendJobs,
-} from '../parts/job_actions.tsx';
+import { deleteJobs, isSuspended, mayAll, pathOf, resizeJob, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
 import { LogView } from '../parts/log_view.tsx';
 import { Manifest } from '../parts/manifest.tsx';
 import { ProgressLine } from '../parts/progress.tsx';

@@ -4,6 +4,7 @@ import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
 import { bound, bytes, number, percent, plural, ratio, secondsSince, span } from '../lib/format.ts';
 import { useHistory } from '../lib/history.ts';
+import { byState } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { PENDING, RUNNING, go, hrefOf, param } from '../lib/router.ts';
 import { treeOrder, type TreeRow } from '../lib/tree.ts';
@@ -473,6 +474,7 @@ function WorkloadsTab({ row }: { row: ProjectRow }) {
       rows={own}
       rowKey={(one) => one.uid}
       href={hrefOf.job}
+      order={byState}
       height="480px"
       what={['workload', 'workloads']}
       empty={

@@ -2,13 +2,14 @@
 import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
 import { dateTime, number, runOf, span, waitOf } from '../lib/format.ts';
+import { byState, isOver } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { Rows, WorkloadRow } from '../lib/types.ts';
 import { Age, Button, Empty, Head, JobStatus, NO_POOL, Notice, ProjectName } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
-import { deleteJobs, isOver, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import { deleteJobs, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
 import { ProgressCell, shareOf } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
 
@@ -220,6 +221,7 @@ export function Workloads() {
         rowKey={(row) => row.uid}
         href={(row) => hrefOf.job(row)}
         address
+        order={byState}
         what={['workload', 'workloads']}
         partial={view.data?.partial}
         bulk={(chosen, clear) => <Bulk chosen={chosen} clear={clear} />}

@@ -20,6 +20,7 @@ import { withOthers } from '../../src/lib/curves.ts';
 import { applied } from '../../src/lib/delta.ts';
 import { wrongImage } from '../../src/lib/image.ts';
 import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory } from '../../src/lib/job_form.ts';
+import { byState } from '../../src/lib/job_order.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
@@ -37,7 +38,7 @@ import { csv, distinct, fitting, matchesSearch, readFilters, sortRows, writeFilt
 import { continued, noted } from '../../src/lib/tail.ts';
 import { placeOf } from '../../src/lib/theme.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
-import type { LogPart, ProjectRow, Series } from '../../src/lib/types.ts';
+import type { LogPart, ProjectRow, Series, WorkloadRow } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
 
 const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({
@@ -614,4 +615,28 @@ test('of more curves than colours the smallest are one', () => {
     ['3', '4', '5', '6', '7', '8', '9', '10', '11', '3 others'],
   );
   assert.deepEqual(shown.at(-1)?.values, [3, 2]);
+});
+
+test('workloads come as swell list has them: what runs, what waits, what is over, the newest first', () => {
+  const row = (name: string, status: string, created: string, completed: string | null = null) =>
+    ({
+      name,
+      status,
+      created: `2026-01-01T${created}Z`,
+      completed: completed && `2026-01-01T${completed}Z`,
+    }) as WorkloadRow;
+  const rows = [
+    row('ended-first', 'Succeeded', '09:00:00', '09:30:00'),
+    row('ended-last', 'Failed', '08:00:00', '11:00:00'),
+    row('index-10', 'Pending', '10:00:00'),
+    row('index-2', 'Preempted', '10:00:00'),
+    row('held', 'Suspended', '07:00:00'),
+    row('hangs', 'Hung', '06:00:00'),
+    row('runs', 'Running', '10:30:00'),
+  ];
+  assert.deepEqual(
+    byState(rows).map((one) => one.name),
+    ['runs', 'hangs', 'index-2', 'index-10', 'held', 'ended-last', 'ended-first'],
+  );
+  assert.equal(rows[0]?.name, 'ended-first'); // the view's own list stays as it is
 });
