@@ -648,7 +648,8 @@ export function Grid<T>(props: GridProps<T>) {
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
   const frame = useRef<HTMLDivElement>(null);
   const { visible, unfit } = useShownColumns(props, choices.get('cols'), useWidth(frame));
-  const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
+  // Not those that a filter hides: nobody changes what they do not see.
+  const picked = props.bulk && chosen.size > 0 ? shown.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
   const widths = visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`);
   const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...widths].join(' ');

@@ -268,6 +268,24 @@ test('many workloads are suspended and deleted at once', async () => {
   await page.context().close();
 });
 
+test('what a filter hides is not changed with what was chosen', async () => {
+  const page = await one.page();
+  await go(page, '/workloads', 'Workloads');
+  await page.waitForSelector('.grid-body .grid-row');
+  const [first] = await names(page);
+  await page.getByLabel('Choose all rows').click();
+  const all = one.fake.world.jobs.length;
+  await page.waitForSelector(`.bulk:has-text("${all} workloads chosen")`);
+  await page.getByLabel('Search Workloads').fill(first ?? '');
+  const found = one.fake.world.jobs.filter((row) => row.name.includes(first ?? '')).length;
+  assert.ok(found < all);
+  await page.waitForSelector(`.bulk:has-text("${found} workload")`);
+  await page.getByRole('button', { name: `Delete ${found}`, exact: true }).waitFor();
+  await page.getByLabel('Search Workloads').fill('');
+  await page.waitForSelector(`.bulk:has-text("${all} workloads chosen")`);
+  await page.context().close();
+});
+
 test('an action that the user may not do is not offered', async () => {
   one.fake.denied = new Set([
     'create projects',
