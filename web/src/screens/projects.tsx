@@ -71,7 +71,7 @@ const COLUMNS: Column<TreeRow>[] = [
     title: 'Project',
     value: (row) => row.name,
     cell: (row) => (
-      <span style={{ paddingLeft: `${row.depth * 18}px` }}>
+      <span style={{ display: 'flex', paddingLeft: `${row.depth * 18}px` }}>
         <ProjectName name={row.name} plain />
       </span>
     ),

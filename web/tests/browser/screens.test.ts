@@ -67,6 +67,26 @@ test('nothing is wider than a phone', async () => {
   await page.context().close();
 });
 
+test('a long name of a project makes no page wider, and where it is cut one sees that', async () => {
+  const [project] = one.fake.world.projects.filter((row) => row.namespace);
+  const name = 'robotics-and-embodied-intelligence-long-name';
+  one.fake.world.projects.push({ ...project!, name, parent: null });
+  const page = await one.page({ width: 390 });
+  for (const address of ['/', '/projects', `/project?name=${name}`, '/analytics']) {
+    await page.goto(new URL(address, page.url()).href);
+    await page.waitForSelector(`main :text("${name}")`);
+    await page.waitForLoadState('networkidle');
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${address} is ${width} px wide`);
+  }
+  await go(page, '/projects', 'Projects');
+  const cut = await page.waitForSelector(`.grid-body .cut .cut:has-text("${name}")`);
+  const [inside, wide] = await cut.evaluate((element) => [element.clientWidth, element.scrollWidth]);
+  assert.ok((wide ?? 0) > (inside ?? 0), 'the name itself is cut, which shows an ellipsis');
+  one.fake.world.projects.pop();
+  await page.context().close();
+});
+
 test('no table is wider than a screen of 1280', async () => {
   const page = await one.page({ width: 1280 });
   let tables = 0;
