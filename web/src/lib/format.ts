@@ -124,8 +124,20 @@ export function gpuTime(seconds: number): string {
   return seconds < 360 ? `${number(Math.round(seconds))} GPU-seconds` : `${gpuHours(seconds)} GPU-hours`;
 }
 
+interface GpuAccount {
+  lostGpuSeconds?: number | null;
+  heldGpuSeconds?: number | null;
+}
+
+// What a job cost: the time of the GPUs that it held. A loss that is known to be 0 without an account is that of a job
+// that never held one.
+export function heldTimeText({ lostGpuSeconds: lost, heldGpuSeconds: held }: GpuAccount): string {
+  const known = held ?? (lost === 0 ? 0 : null);
+  return known === null ? 'not known' : gpuTime(known);
+}
+
 // What a job lost of what it held, as far as it is known.
-export function lostWorkText(job: { lostGpuSeconds?: number | null; heldGpuSeconds?: number | null }): string {
+export function lostWorkText(job: GpuAccount): string {
   const { lostGpuSeconds: lost, heldGpuSeconds: held } = job;
   if (lost === null || lost === undefined) return 'not known';
   return lost > 0 && held ? `${gpuTime(lost)} of ${gpuTime(held)}` : gpuTime(lost);

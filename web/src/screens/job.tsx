@@ -2,7 +2,7 @@
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, lostWorkText, number, runOf, span, waitOf } from '../lib/format.ts';
+import { dateTime, heldTimeText, lostWorkText, number, runOf, span, waitOf } from '../lib/format.ts';
 import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
@@ -395,6 +395,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
             row.throughput ? to('throughput', `${number(row.throughput)} ${row.throughputUnit ?? ''}/s`) : '–',
           ],
           ['Preemptions', to('timeline', number(row.preemptions ?? 0))],
+          ['GPU time', data ? heldTimeText(data) : '–'],
           ['Lost work', data ? to('throughput', lostWorkText(data)) : '–'],
           ['Created', created],
           ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),

@@ -9,6 +9,7 @@ import {
   bytes,
   gpuHours,
   gpuTime,
+  heldTimeText,
   lostWorkText,
   number,
   percent,
@@ -61,6 +62,9 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.deepEqual([bytes(0), bytes(1536), bytes(80 * 2 ** 30), bytes(undefined)], ['0 B', '1.5 KiB', '80 GiB', '–']);
   assert.deepEqual([gpuHours(5400), gpuHours(10), gpuHours(0)], ['1.5', '< 0.1', '0']);
   assert.deepEqual([gpuTime(0), gpuTime(58), gpuTime(5400)], ['none', '58 GPU-seconds', '1.5 GPU-hours']);
+  assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), '1.5 GPU-hours');
+  assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: null }), 'none');
+  assert.equal(heldTimeText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
   assert.equal(lostWorkText({ lostGpuSeconds: 58, heldGpuSeconds: 5400 }), '58 GPU-seconds of 1.5 GPU-hours');
   assert.equal(lostWorkText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), 'none');
   assert.equal(lostWorkText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
