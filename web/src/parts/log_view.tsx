@@ -5,7 +5,7 @@ import { pieces, plainText } from '../lib/ansi.ts';
 import { attemptsOf, chooseParts, markOf, membersOf, titleOf } from '../lib/log_parts.ts';
 import type { LogLine } from '../lib/logs.ts';
 import { download } from '../lib/rows.ts';
-import { clock, number, plural } from '../lib/format.ts';
+import { clock, plural } from '../lib/format.ts';
 import type { JobMember, LogPart } from '../lib/types.ts';
 import { PARTS_MAX, REREAD_MS, useLogs } from '../lib/use_logs.ts';
 import { Button, CheckBox, Notice } from './basic.tsx';
@@ -291,7 +291,8 @@ export function LogView({
         <Lines items={found.items} look={look} range={sight.range} />
       </div>
       <p class="muted small">
-        {number(source.lines.length)} lines{chosen.length > 1 ? ` of ${plural(chosen.length, 'log')}` : ''}
+        {plural(source.lines.length, 'line')}
+        {chosen.length > 1 ? ` of ${plural(chosen.length, 'log')}` : ''}
         {merged && follow ? `, read again every ${REREAD_MS / 1000} s` : ''}
         {chosen.length > PARTS_MAX ? `; the newest ${PARTS_MAX} logs are shown` : ''}
       </p>

@@ -141,13 +141,15 @@ function Lane({ name, job, axis }: { name: string; job: JobData; axis: Axis }) {
 }
 
 function Ticks({ axis }: { axis: Axis }) {
+  // Clocks tell seconds: more of them in a shorter time would be the same.
+  const count = Math.min(TICKS, Math.floor(axis.length / 1000) + 1);
   return (
     <>
       <span />
       <div class="lane axis">
-        {Array.from({ length: TICKS }, (_, tick) => (
-          <span key={tick} style={{ left: `${(tick * 100) / (TICKS - 1)}%` }}>
-            {clock(axis.begin + (axis.length * tick) / (TICKS - 1))}
+        {Array.from({ length: count }, (_, tick) => (
+          <span key={tick} style={{ left: `${(tick * 100) / (count - 1)}%` }}>
+            {clock(axis.begin + (axis.length * tick) / (count - 1))}
           </span>
         ))}
       </div>

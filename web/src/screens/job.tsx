@@ -173,6 +173,7 @@ function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
+  const starts = why?.starts ?? [];
   if (!why) {
     return (
       <Card title="Why">
@@ -187,7 +188,7 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       <Needs needs={why.needs ?? {}} />
       <div class="columns">
         <NextStep why={why} status={row.status} />
-        {why.waits && <Starts starts={why.starts ?? []} />}
+        {why.waits && (starts.length > 0 || !why.next) && <Starts starts={starts} />}
         <Ahead jobs={why.ahead ?? []} />
         <Displaced jobs={why.displaces ?? []} />
       </div>

@@ -201,6 +201,33 @@ test('a failed workload has the status of swell list, and says what to do next',
   await page.context().close();
 });
 
+test('a workload whose image is missing says what to do, not that nothing would start it', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Pending');
+  assert.ok(row);
+  row.statusText = 'ImagePullBackOff';
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=why`, row.name);
+  await page.waitForSelector('section[aria-label="What to do next"]:has-text("swell describe")');
+  assert.equal(await page.locator('section[aria-label="What would start it"]').count(), 0);
+  row.statusText = undefined;
+  await page.context().close();
+});
+
+test('a timeline of few seconds has no clock twice', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Failed');
+  assert.ok(row);
+  const { created, completed } = row;
+  row.completed = new Date(Date.parse(row.created ?? '') + 2500).toISOString();
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}`, row.name);
+  await page.waitForSelector('.lane.axis span');
+  const clocks = await texts(page, '.lane.axis span');
+  assert.ok(clocks.length > 1);
+  assert.equal(new Set(clocks).size, clocks.length, clocks.join());
+  Object.assign(row, { created, completed });
+  await page.context().close();
+});
+
 test('the audit log of one user opens from the list of users', async () => {
   const page = await one.page();
   await go(page, '/users', 'Users');

@@ -621,6 +621,15 @@ export function why(row: WorkloadRow | undefined): WhyData {
       waits: false,
       next: `swell logs ${row.name} -n ${row.namespace} shows what it printed`,
     };
+  if (row.statusText === 'ImagePullBackOff')
+    return {
+      sentence: `${row.name} cannot start: ImagePullBackOff`,
+      lines: ['Failure:  its image was not found'],
+      status: row.status,
+      waits: true,
+      next: `swell describe ${row.name} -n ${row.namespace} shows what its node tried`,
+      starts: [],
+    };
   if (row.status !== 'Pending')
     return { sentence: `${row.name} is ${row.status}.`, lines: [], status: row.status, waits: false };
   return {
