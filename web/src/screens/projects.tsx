@@ -226,6 +226,23 @@ const COLUMNS: Column<TreeRow>[] = [
   },
 ];
 
+// For users who may not see to whom projects were given: the members that the project names are the fewest it has.
+const PARTIAL_COLUMNS = COLUMNS.map((column) =>
+  column.key === 'members'
+    ? {
+        ...column,
+        value: (row: TreeRow) => row.members.length || null,
+        cell: (row: TreeRow) => (
+          <a href={hrefOf.project(row.name, 'members')}>{row.members.length > 0 ? `≥ ${row.members.length}` : '–'}</a>
+        ),
+      }
+    : column,
+);
+
+interface ProjectsData extends Rows<ProjectRow> {
+  membersPartial?: boolean;
+}
+
 function BarLegend() {
   return (
     <p class="legend">
@@ -250,7 +267,7 @@ function BarLegend() {
 }
 
 export function Projects() {
-  const view = useView<Rows<ProjectRow>>('projects');
+  const view = useView<ProjectsData>('projects');
   const create = may('create', 'swell.dev', 'projects');
   const make = () => open((done) => <ProjectForm done={done} />);
   return (
@@ -266,7 +283,7 @@ export function Projects() {
       <Grid
         name="projects"
         label="Projects"
-        columns={COLUMNS}
+        columns={view.data?.membersPartial ? PARTIAL_COLUMNS : COLUMNS}
         rows={view.data && treeOrder(view.data.rows)}
         rowKey={(row) => row.name}
         href={(row) => hrefOf.project(row.name)}
@@ -540,10 +557,6 @@ const TABS: [string, string][] = [
   ['history', 'History'],
 ];
 const FIRST_TAB = 'quotas';
-
-interface ProjectsData extends Rows<ProjectRow> {
-  membersPartial?: boolean;
-}
 
 export function ProjectPage() {
   const name = param('name');

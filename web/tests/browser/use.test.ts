@@ -333,6 +333,25 @@ test('an action that the user may not do is not offered', async () => {
   await page.context().close();
 });
 
+test('members that the user may not see are not counted as none', async () => {
+  const { world } = one.fake;
+  const page = await one.page();
+  const counts = async () => {
+    await go(page, '/projects?cols=members', 'Projects');
+    await page.waitForSelector('.grid-body .grid-row');
+    return texts(page, '.grid-body .grid-row .num');
+  };
+  const known = (await counts()).map(Number);
+  assert.ok(known.includes(0));
+  world.membersPartial = true;
+  assert.deepEqual(
+    await counts(),
+    known.map((count) => (count > 0 ? `≥ ${count}` : '–')),
+  );
+  world.membersPartial = undefined;
+  await page.context().close();
+});
+
 test('the keyboard reaches search, pages, rows and dialogs', async () => {
   const page = await one.page();
   await page.keyboard.press('g');

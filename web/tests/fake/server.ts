@@ -31,7 +31,7 @@ function viewOf(world: World, name: string, params: Record<string, unknown>): un
     case 'overview':
       return overview(world);
     case 'projects':
-      return { rows: world.projects };
+      return { rows: world.projects, membersPartial: world.membersPartial };
     case 'nodepools':
       return { rows: world.pools };
     case 'nodes':

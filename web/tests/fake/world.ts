@@ -23,6 +23,7 @@ export interface World {
   nodes: NodeRow[];
   pools: PoolRow[];
   projects: ProjectRow[];
+  membersPartial?: boolean; // the user may not see to whom projects were given
   jobs: WorkloadRow[];
   events: EventRow[];
   users: UserRow[];
