@@ -484,6 +484,22 @@ TEST_F(ViewsTest, ANodeTellsWhichGpusAreBadAndWhy) {
   EXPECT_TRUE(json::GetBool(squares[1], {"bad"}));
 }
 
+TEST_F(ViewsTest, AnAttemptEndsWithItsCauseAndNotWithAPodThatWasMadeAnewAndStopped) {
+  server_.executor.Advance(std::chrono::minutes(5));
+  Status("/apis/kubeflow.org/v1/namespaces/speech/pytorchjobs/hear",
+         R"({"status":{"startTime":"2026-01-01T00:00:02Z","attempts":[)"
+         R"({"member":"hear-worker-0","uid":"old","attempt":1,"result":"NodeShutdown",)"
+         R"("message":"The node went down","started":"2026-01-01T00:00:02Z",)"
+         R"("ended":"2026-01-01T00:04:00Z"},)"
+         R"({"member":"hear-worker-1","uid":"anew","attempt":1,"result":"Stopped",)"
+         R"("started":"2026-01-01T00:04:00Z","ended":"2026-01-01T00:04:00Z"}]}})");
+  Settle();
+  const json::Value data = See("job", "admin-token", {{"namespace", "speech"}, {"name", "hear"}});
+  const json::Array& attempts = json::GetArray(data, {"attempts"});
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(json::GetString(attempts[0], {"reason"}), "The node went down");
+}
+
 TEST_F(ViewsTest, LogsOfPodsThatAreGoneAreNamedWithThoseThatAreThere) {
   Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
          R"({"status":{"attempts":[{"member":"see-worker-0","uid":"old","node":"node-1",)"

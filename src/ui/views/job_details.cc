@@ -163,8 +163,13 @@ json::Value EndOfAttempt(const cli::JobView& job, WallTime from, WallTime to) {
   for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
     const auto ended = api::ParseTime(json::GetString(one, {"ended"}));
     if (!ended || *ended < from || *ended > to + kNoted) continue;
+    // A pod that was made anew in that second and stopped tells a bare result, and no cause.
     const std::string_view message = json::GetString(one, {"message"});
-    end = TextOrNull(message.empty() ? json::GetString(one, {"result"}) : message);
+    if (!message.empty()) {
+      end = TextOrNull(message);
+    } else if (end.is_null()) {
+      end = TextOrNull(json::GetString(one, {"result"}));
+    }
   }
   // The attempts of the status are those that another one followed. The job itself tells the end
   // of its last.
