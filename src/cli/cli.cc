@@ -164,7 +164,8 @@ std::string_view NextStep(const Status& status) {
   if (status.code() == Code::kNotFound && status.details().kind == "namespaces") {
     return "swell get namespaces shows what exists; a new project brings one: swell project create";
   }
-  if (status.code() == Code::kUnauthorized) {
+  // The words of every API server; registries, backups and credential plugins have others.
+  if (status.code() == Code::kUnauthorized && status.message().ends_with("Unauthorized")) {
     return "The server does not accept the credentials of the kubeconfig. On a cluster of swell "
            "up, an administrator makes new ones: swell user kubeconfig NAME";
   }

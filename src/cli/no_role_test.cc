@@ -189,5 +189,13 @@ TEST_F(NoRoleTest, CredentialsThatNobodyKnowsAreAnsweredWithTheWayToNewOnes) {
       "cluster of swell up, an administrator makes new ones: swell user kubeconfig NAME\n");
 }
 
+TEST_F(NoRoleTest, WhatOthersThanTheServerRefuseIsNoMatterOfTheKubeconfig) {
+  env_.connect = [](const ClusterFlags&) -> Result<Connection> {
+    return swell::Status(Code::kUnauthorized, "get-token: exited with 1");
+  };
+  EXPECT_EQ(Run({"swell", "list"}), 1);
+  EXPECT_EQ(err_, "swell: get-token: exited with 1\n");
+}
+
 }  // namespace
 }  // namespace swell::cli
