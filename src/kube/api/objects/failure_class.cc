@@ -154,6 +154,12 @@ std::string_view ReportOfSignal(std::string_view said) {
   return "";
 }
 
+// 0: no signal has that number.
+int KnownSignal(int64_t number) {
+  constexpr int64_t kSignalsMax = 64;
+  return number > 0 && number <= kSignalsMax ? static_cast<int>(number) : 0;
+}
+
 bool TellsOfPeer(std::string_view line) {
   const std::string lower = ToLower(line);
   return std::any_of(std::begin(kTextRules), std::end(kTextRules), [&lower](const TextRule& rule) {
@@ -339,9 +345,7 @@ bool SpeaksOfNetwork(std::string_view said) {
 }
 
 int SignalOf(int64_t exit_code) {
-  constexpr int64_t kSignalsMax = 64;
-  const int64_t signal = exit_code - kSignalExit;
-  return signal > 0 && signal <= kSignalsMax ? static_cast<int>(signal) : 0;
+  return exit_code > kSignalExit ? KnownSignal(exit_code - kSignalExit) : 0;
 }
 
 int LaunchedSignal(std::string_view said) {
@@ -349,7 +353,7 @@ int LaunchedSignal(std::string_view said) {
   if (report.empty()) return 0;
   const std::string_view number =
       report.substr(report.find(kReportedSignal) + kReportedSignal.size());
-  return SignalOf(kSignalExit + ParseInt(number.substr(0, number.find(')'))).value_or(0));
+  return KnownSignal(ParseInt(number.substr(0, number.find(')'))).value_or(0));
 }
 
 std::string_view SignalName(int signal) {
@@ -360,8 +364,8 @@ std::string_view SignalName(int signal) {
 }
 
 std::string LastWords(std::string_view said) {
-  if (LaunchedSignal(said) != 0) said = ReportOfSignal(said);
-  const std::string plain = LaunchedSignal(said) != 0 ? PlainText(said) : OwnWords(said);
+  const bool launched = LaunchedSignal(said) != 0;
+  const std::string plain = launched ? PlainText(ReportOfSignal(said)) : OwnWords(said);
   std::string last, error;
   bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {
