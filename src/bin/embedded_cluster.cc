@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <map>
+#include <optional>
 
 #include "base/background_queue.h"
 #include "base/descriptors.h"
@@ -95,14 +96,15 @@ struct EmbeddedCluster::Impl {
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
-  BackgroundQueue<std::function<void()>> offload{kOffloadBytesMax, Duration::zero(), RunAll};
+  // This and `volume_remover` have threads, and are made after the runtime.
+  std::optional<BackgroundQueue<std::function<void()>>> offload;
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
   std::thread io_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<ops::CycleRecorder> recorder;
-  process::Remover volume_remover;
+  std::optional<process::Remover> volume_remover;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<ops::ClusterPages> pages;
   std::unique_ptr<ops::PodRuntime> runtime;
@@ -189,8 +191,9 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   });
   server_options.health.AddReady("shutdown",
                                  [this] { return stopping ? "the cluster is stopping" : ""; });
+  offload.emplace(kOffloadBytesMax, Duration::zero(), RunAll);
   server_options.offload = [this](std::function<void()> work, size_t bytes) {
-    return offload.Push(std::move(work), bytes);
+    return offload->Push(std::move(work), bytes);
   };
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
     backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),
@@ -332,11 +335,12 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.host_network = runtime->host_network();
   if (runtime->has_files()) {
     manager_options.log_file = options.data_dir.LogFile();
-    volume_remover.Empty(options.data_dir.RemovedVolumesDir());
+    volume_remover.emplace();
+    volume_remover->Empty(options.data_dir.RemovedVolumesDir());
     manager_options.remove_volume = [this](const std::string& handle) {
       // Its name is the agents' (kDurable): NAMESPACE/CLAIM, which are plain names.
       const std::string path = StrCat(options.data_dir.path, "/volumes/", handle);
-      const Status removed = volume_remover.Discard(path, options.data_dir.RemovedVolumesDir());
+      const Status removed = volume_remover->Discard(path, options.data_dir.RemovedVolumesDir());
       if (removed.ok()) return;
       SWELL_LOG_WARNING("cluster", "volume not removed", {"error", removed.ToString()});
     };
