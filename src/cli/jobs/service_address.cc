@@ -1,7 +1,9 @@
 #include "cli/jobs/service_address.h"
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/net/http/http.h"
 
 namespace swell::cli {
 namespace {
@@ -35,11 +37,8 @@ std::string NodeAddress(Api& api) {
       return std::string(ip);
     }
   }
-  std::string host = api.connection().url;
-  if (const size_t scheme = host.find("://"); scheme != std::string::npos) {
-    host.erase(0, scheme + 3);
-  }
-  return host.substr(0, host.rfind(':'));
+  auto server = net::ParseUrl(api.connection().url);
+  return server.ok() ? std::move(server->host) : std::string();
 }
 
 }  // namespace
@@ -52,7 +51,7 @@ std::vector<std::string> AddressesOf(Api& api, const json::Value& service) {
   std::vector<std::string> addresses;
   for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
     const int64_t number = json::GetInt(port, {balanced ? "port" : "nodePort"});
-    if (!host.empty() && number != 0) addresses.push_back(StrCat(host, ":", number));
+    if (!host.empty() && number != 0) addresses.push_back(StrCat(Bracketed(host), ":", number));
   }
   return addresses;
 }

@@ -254,6 +254,15 @@ TEST_F(RunaiTest, PortsAreReachedAsTheServiceTypeSays) {
   };
   ASSERT_EQ(submit("a", {"--service-type", "nodeport", "--port", "30123:80"}), 0) << err_;
   EXPECT_NE(out_.find(":30123\n"), std::string::npos) << out_;
+  const auto connect = env_.connect;
+  env_.connect = [&connect](const ClusterFlags& flags) {
+    auto connection = connect(flags);
+    connection->url = "https://[fd00::1]";
+    return connection;
+  };
+  ASSERT_EQ(submit("v6", {"--service-type", "nodeport", "--port", "30124:80"}), 0) << err_;
+  EXPECT_NE(out_.find("http://[fd00::1]:30124\n"), std::string::npos) << out_;
+  env_.connect = connect;
   ASSERT_EQ(submit("b", {"--external-url", "container=80"}), 0) << err_;
   EXPECT_NE(out_.find("It will answer at http://"), std::string::npos) << out_;
   ASSERT_EQ(submit("c", {"--port", "80"}), 0) << err_;
