@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/net/http/http.h"
 #include "ops/install/service_certificate.h"
 
 namespace swell::ops {
@@ -14,15 +15,6 @@ const client::Resource kConfigurations{"admissionregistration.k8s.io", "v1",
 constexpr Duration kCheckEvery = std::chrono::seconds(10);
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 constexpr int kTriesMax = 5;
-
-// "https://HOST:PORT/path".
-std::string HostOfUrl(std::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return "";
-  url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find('/'));
-  return std::string(Unbracketed(WithoutPort(url)));
-}
 
 }  // namespace
 
@@ -156,8 +148,8 @@ void ControllerWebhook::OnConfiguration(const json::Value& configuration) {
   bool changed = false;
   std::vector<std::string> hosts;
   for (json::Value& webhook : webhooks) {
-    std::string host = HostOfUrl(json::GetString(webhook, {"clientConfig", "url"}));
-    if (!host.empty()) hosts.push_back(std::move(host));
+    auto url = net::ParseUrl(json::GetString(webhook, {"clientConfig", "url"}));
+    if (url.ok()) hosts.push_back(std::move(url->host));
     if (json::GetString(webhook, {"clientConfig", "caBundle"}) == bundle) continue;
     json::Set(webhook, {"clientConfig", "caBundle"}, bundle);
     changed = true;

@@ -1,5 +1,6 @@
 #include "kube/apiserver/access/audit_event.h"
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "json/text_writer.h"
 #include "kube/api/meta/meta.h"
@@ -76,15 +77,6 @@ void AppendAnswer(json::TextWriter& out, const AuditMoment& moment) {
   out.Close('}');
 }
 
-// "127.0.0.1:4242", "[::1]:4242" → the address alone.
-std::string_view AddressOf(std::string_view remote) {
-  std::string_view address = remote.substr(0, remote.rfind(':'));
-  if (address.starts_with("[") && address.ends_with("]")) {
-    address = address.substr(1, address.size() - 2);
-  }
-  return address;
-}
-
 }  // namespace
 
 std::string AuditLine(const Call& call, const AuditMoment& moment) {
@@ -106,7 +98,7 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
     out.Close('}');
   }
   out.Key("sourceIPs").Open('[');
-  out.Item(AddressOf(call.request.remote));
+  out.Item(Unbracketed(WithoutPort(call.request.remote)));
   out.Close(']');
   out.MemberUnlessEmpty("userAgent", Cut(call.request.user_agent, moment));
   if (call.info.is_resource) AppendObjectRef(out, call, moment);
