@@ -61,7 +61,7 @@ void EphemeralVolumes::OnPod(const json::Value& pod) {
   }
 }
 
-// A pod may want another claim next. What is gone may have been in its way.
+// A pod may have another claim to be made, or one that waited until this claim or volume was gone.
 void EphemeralVolumes::QueueUsers(const std::string& claim) {
   const std::string prefix = claim.substr(0, claim.find('/') + 1);
   const auto& pods = pods_.objects();
@@ -73,13 +73,13 @@ void EphemeralVolumes::QueueUsers(const std::string& claim) {
   }
 }
 
-// Whether a volume of this machine that an earlier claim of that key had is still to go.
-bool EphemeralVolumes::IsRemoved(const std::string& claim) const {
+// Whether an earlier claim of that key has left a volume of this machine that is still to be removed.
+bool EphemeralVolumes::LeavesVolume(const std::string& claim) const {
   for (const auto& [name, volume] : volumes_.objects()) {
-    const bool goes =
+    const bool is_local =
         json::GetString(*volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete" &&
         json::GetString(*volume, {"spec", "csi", "driver"}) == api::kLocalStorage;
-    if (goes && ClaimOf(*volume) == claim) return true;
+    if (is_local && ClaimOf(*volume) == claim) return true;
   }
   return false;
 }
@@ -93,7 +93,7 @@ void EphemeralVolumes::Reconcile(const std::string& key, client::WorkQueue::Done
     if (!IsEphemeral(wanted)) continue;
     const std::string claim = StrCat(api::Namespace(*pod), "/", wanted.name);
     const json::SharedValue there = claims_.Get(claim);
-    if (!there && IsRemoved(claim)) return done(Duration::zero());
+    if (!there && LeavesVolume(claim)) return done(Duration::zero());
     if (!there) return MakeClaim(pod, wanted, done);
     if (!api::IsMadeFor(*there, *pod)) Tell(*pod, wanted.name, api::NotMadeFor(*there, *pod));
   }

@@ -1,9 +1,9 @@
 // EphemeralVolumes: makes the claims of pods' ephemeral volumes, as kube-controller-manager's
 // ephemeral-volume-controller does. A claim belongs to its pod and goes with it.
 // - Threads: core executor only.
-// - Invariants: a claim of the same name that is not the pod's is left alone; the pod waits. It
-// waits,
-//   too, while the data of an earlier claim of that name are removed: both have one directory.
+// - Invariants: a claim of the same name that is not the pod's is left alone, and the pod waits. It
+//   also waits while the volume of an earlier claim of that name is removed: both volumes have the
+//   same directory.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class EphemeralVolumes {
   void OnPod(const json::Value& pod);
   // Pods that want a claim of that key.
   void QueueUsers(const std::string& claim);
-  bool IsRemoved(const std::string& claim) const;
+  bool LeavesVolume(const std::string& claim) const;
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void MakeClaim(const json::SharedValue& pod,
                  const api::MountedClaim& wanted,
