@@ -17,22 +17,21 @@ namespace {
 constexpr std::string_view kReady = "ready ";
 constexpr std::string_view kFailed = "error ";
 
-// Its exit status, where it cannot leave the terminal.
-int LeaveTerminal(const std::string& log_file) {
+bool LeaveTerminal(const std::string& log_file) {
   ::setsid();
-  const int null = ::open("/dev/null", O_RDWR);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (null < 0 || log < 0) return 1;
+  if (null < 0 || log < 0) return false;
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
-  return 0;
+  return true;
 }
 
 int RunChild(const std::string& log_file,
              const std::function<int(const StartReport&)>& run,
              UniqueFd pipe) {
-  if (const int failed = LeaveTerminal(log_file); failed != 0) return failed;
+  if (!LeaveTerminal(log_file)) return 1;
   return run([&pipe](const Result<std::string>& outcome) {
     if (!pipe.valid()) return;
     const std::string line =
