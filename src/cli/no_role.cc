@@ -28,10 +28,6 @@ std::string Between(std::string_view text, std::string_view before, std::string_
   return std::string(text.substr(0, text.find(after)));
 }
 
-}  // namespace
-
-namespace {
-
 // Whether the user may do that with pods of the namespace. Empty: the server does not answer that.
 std::optional<bool> MayWithPods(Api& api, std::string_view verb, std::string_view ns) {
   const json::Value review = json::Object{
@@ -56,7 +52,7 @@ std::string ProjectOf(Api& api, std::string_view ns) {
   return "";
 }
 
-// For viewers: a researcher may do what they may not, but for roles.
+// What viewers are told. Roles are left out: researchers may not write those either.
 Status WithOtherRole(Api& api,
                      const Status& status,
                      const std::string& ns,
@@ -108,7 +104,7 @@ Status WithRoleHint(Session& session, const Status& status) {
     if (!HasRole(**api, of_project).value_or(false)) continue;
     own.push_back(by_project ? std::string(api::Name(*project)) : of_project);
   }
-  // The command itself reads this namespace, such as kube-system: none but its own words help.
+  // The user did not choose this namespace, such as kube-system, and can choose no other.
   const bool chosen = ns == session.Namespace();
   if (!chosen && owner.empty()) return status;
   if (!own.empty()) {

@@ -33,8 +33,8 @@ Status ListEach(const std::set<std::string>& namespaces, std::vector<T>& out, co
   return Status::Ok();
 }
 
-// Appends what `list` finds in all namespaces, or else in the user's own; standard error then says
-// of what (`plural`) these are a part.
+// Appends what `list` finds in all namespaces. Users who may not list all get those of their own
+// namespaces, and standard error says so of the `plural`.
 template <class T, class List>
 Status ListShown(
     Session& session, Api& api, std::string_view plural, std::vector<T>& out, const List& list) {
