@@ -62,7 +62,9 @@ class SbatchAction final : public Action {
     submission.job.script = std::move(script);
     if (!words.empty()) {
       // Scripts look up where they are in what scontrol says.
-      words[0] = std::filesystem::absolute(words[0]).lexically_normal().string();
+      std::error_code failed;
+      const auto path = std::filesystem::absolute(words[0], failed);
+      if (!failed) words[0] = path.lexically_normal().string();
       submission.job.command = Join(words, " ");
       submission.job.arguments.assign(words.begin() + 1, words.end());
     }
