@@ -136,7 +136,7 @@ Result<int64_t> Index(std::string_view text, int64_t completions) {
   return *index;
 }
 
-Status Decreasing(int64_t before, int64_t now) {
+Status NotIncreasing(int64_t before, int64_t now) {
   return Status(Code::kInvalid,
                 StrCat("non-increasing order, previous: ", before, ", current: ", now));
 }
@@ -158,8 +158,8 @@ Result<int64_t> CountIndexes(std::string_view text, int64_t completions) {
     if (!from.ok()) return from.status();
     const Result<int64_t> to = Index(ends.back(), completions);
     if (!to.ok()) return to.status();
-    if (ends.size() == 2 && *from >= *to) return Decreasing(*from, *to);
-    if (last && *last >= *from) return Decreasing(*last, *from);
+    if (ends.size() == 2 && *from >= *to) return NotIncreasing(*from, *to);
+    if (last && *last >= *from) return NotIncreasing(*last, *from);
     count += *to - *from + 1;
     last = *to;
   }
