@@ -66,8 +66,8 @@ Status CheckRuntimeAuthor(const Admission& admission,
     if (numbers.empty() || user == *author || numbers == own) continue;
     return ForbiddenError(
         admission.kind, admission.name,
-        StrCat(work, " of user ", Quote(user), " runs it with ids of that user (swell user create ",
-               "--run-as), which you have not; make a runtime with another name"));
+        StrCat(work, " of user ", Quote(user), " runs it with that user's ids (swell user create ",
+               "--run-as), and yours are others; make a runtime with another name"));
   }
   return Status::Ok();
 }

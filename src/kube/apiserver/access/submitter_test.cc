@@ -276,8 +276,8 @@ TEST_F(SubmitterTest, NobodyWritesWhatRunsWithTheNumbersOfAnother) {
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
             "trainingruntimes.trainer.kubeflow.org \"r\" is forbidden: TrainJob \"alices\" of user "
-            "\"alice\" runs it with ids of that user (swell user create --run-as), which you have "
-            "not; make a runtime with another name");
+            "\"alice\" runs it with that user's ids (swell user create --run-as), and yours are "
+            "others; make a runtime with another name");
   Must(dave, "PATCH", one, R"({"metadata":{"labels":{"x":"y"}}})");
   Must(kAlice, "PATCH", one, R"({"spec":{"mlPolicy":{"numNodes":4}}})");
   // Nor by another one of that name.
