@@ -19,7 +19,7 @@ struct ElectionFlags {
   std::string retry_period = "500ms";
 };
 void AddElectionFlags(cli::Flags& declared, ElectionFlags& to);
-// Without an identity. Misuse unless one leader at a time follows from the flags.
+// The identity is for the caller to set. Misuse unless the times allow one leader at a time only.
 Result<client::LeaderOptions> ReadElection(const ElectionFlags& flags);
 
 }  // namespace swell::ops

@@ -264,8 +264,7 @@ bool TrainJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>&
   return nodes.running > 0 && nodes.running + nodes.succeeded >= spec.TotalReplicas();
 }
 
-// Containers that restart in place are the policy OnFailure's. A Job replaces its pods under Never,
-// too.
+// Under OnFailure, containers restart in their pods. Under Never, a Job makes new pods.
 OnFailure TrainJobKind::ClassifyFailure(const ReplicaSpec& replica,
                                         const ReplicaCount&,
                                         const json::Value& pod,

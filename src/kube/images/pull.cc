@@ -26,8 +26,8 @@ namespace {
 
 constexpr size_t kLayersAtOnce = 3;
 
-// Fetches what `part` lacks. What came of it is kept for the next pull, even if the rest did not;
-// bytes that are not the blob's are not.
+// Fetches what `part` lacks. If only some of it comes, that is kept for the next pull. Bytes that
+// are not the blob's are removed.
 Status FetchPart(ImageSource& source, const Descriptor& blob, PartFile& part) {
   Status fetched = source.Fetch(blob, part);
   const Status written = part.Flush();

@@ -15,7 +15,8 @@ namespace swell::ops {
 // kNotFound names the definitions that the cluster lacks.
 Status CheckInstalled(RemoteProcess& process);
 
-// What this server does not have, being older than it or told so.
+// Resources that the scheduler uses where it can and this server does not serve: it is older, or
+// they are switched off.
 Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process);
 
 // The CustomResourceDefinition of that name.
