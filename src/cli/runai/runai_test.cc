@@ -254,6 +254,7 @@ TEST_F(RunaiTest, PortsAreReachedAsTheServiceTypeSays) {
   };
   ASSERT_EQ(submit("a", {"--service-type", "nodeport", "--port", "30123:80"}), 0) << err_;
   EXPECT_NE(out_.find(":30123\n"), std::string::npos) << out_;
+  Status("/api/v1/nodes/node-1", R"({"status":{"addresses":null}})");
   const auto connect = env_.connect;
   env_.connect = [&connect](const ClusterFlags& flags) {
     auto connection = connect(flags);
