@@ -10,11 +10,11 @@ namespace {
 
 // The log has a bound, and its oldest events go. A user who is refused everything pushes few of
 // them out, as texts are short. Commands of `kubectl exec` are part of the URI, and are kept.
-constexpr size_t kRefusedTextMax = 512;
+constexpr size_t kFailedTextMax = 512;
 constexpr size_t kTextMax = 8192;
 
 std::string Cut(std::string text, const AuditMoment& moment) {
-  size_t end = moment.status >= 400 ? kRefusedTextMax : kTextMax;
+  size_t end = moment.status >= 400 ? kFailedTextMax : kTextMax;
   if (text.size() <= end) return text;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);
