@@ -8,8 +8,8 @@
 namespace swell::ops {
 
 // Has the runtime forget the logs of each job that goes, and of those that went while nobody
-// looked. Follows the kinds of jobs that have an informer by now. Both arguments live as long as the
-// informers run.
+// looked. Follows the kinds of jobs that have an informer by now. Both arguments live as long as
+// the informers run.
 void ForgetLogsWithTheirJobs(controllers::Informers& informers, node::Runtime& runtime);
 
 }  // namespace swell::ops

@@ -73,7 +73,8 @@ void EphemeralVolumes::QueueUsers(const std::string& claim) {
   }
 }
 
-// Whether an earlier claim of that key has left a volume of this machine that is still to be removed.
+// Whether an earlier claim of that key has left a volume of this machine that is still to be
+// removed.
 bool EphemeralVolumes::LeavesVolume(const std::string& claim) const {
   for (const auto& [name, volume] : volumes_.objects()) {
     const bool is_local =
