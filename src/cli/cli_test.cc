@@ -206,6 +206,18 @@ TEST_F(CliTest, HelpOfACommandThatDoesNotExistIsAnError) {
       << err_;
 }
 
+TEST_F(CliTest, AFileThatCannotBeReadIsNoMisuse) {
+  stdin_ = "apiVersion: v1\nkind: Pod\nmetadata: {name: a\nspec: [}\n";
+  for (const char* command : {"apply", "create", "delete"}) {
+    EXPECT_EQ(Run({"swell", command, "-f", "-"}), 1);
+    EXPECT_TRUE(err_.starts_with("swell: standard input: YAML: line 4, column 5: ")) << err_;
+    EXPECT_EQ(err_.find("--help"), std::string::npos) << err_;
+  }
+  stdin_ = "apiVersion: v1\nmetadata: {name: a}\n";
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_EQ(err_, "swell: standard input: kind is not set\n");
+}
+
 TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
   stdin_ = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: j}}";
   EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);

@@ -18,7 +18,8 @@ bool IsManifestName(const std::string& name) {
 
 Status AddDocument(json::Value document, const std::string& source, std::vector<Manifest>& out) {
   if (!document.is_object()) {
-    return Misuse(StrCat(source, ": expected an object with apiVersion, kind and metadata"));
+    return Status(Code::kBadRequest,
+                  StrCat(source, ": expected an object with apiVersion, kind and metadata"));
   }
   std::string_view kind = api::KindOf(document);
   const json::Value* items = json::Find(document, {"items"});
@@ -30,7 +31,7 @@ Status AddDocument(json::Value document, const std::string& source, std::vector<
   }
   for (std::string_view field : {"apiVersion", "kind"}) {
     if (json::GetString(document, {field}).empty()) {
-      return Misuse(StrCat(source, ": ", field, " is not set"));
+      return Status(Code::kBadRequest, StrCat(source, ": ", field, " is not set"));
     }
   }
   out.push_back({std::move(document), source});
@@ -39,7 +40,7 @@ Status AddDocument(json::Value document, const std::string& source, std::vector<
 
 Status AddText(const std::string& text, const std::string& source, std::vector<Manifest>& out) {
   auto documents = json::ParseYaml(text);
-  if (!documents.ok()) return Misuse(StrCat(source, ": ", documents.status().message()));
+  if (!documents.ok()) return documents.status().WithContext(source);
   for (size_t i = 0; i < documents->size(); ++i) {
     std::string where = documents->size() > 1 ? StrCat(source, ", document ", i + 1) : source;
     SWELL_RETURN_IF_ERROR(AddDocument(std::move((*documents)[i]), where, out));

@@ -73,6 +73,23 @@ class ForReading final : public api::RestHandler {
   api::RestHandler& server_;
 };
 
+// Keeps the audit log for others.
+class RefusesTheAuditLog final : public api::RestHandler {
+ public:
+  explicit RefusesTheAuditLog(api::RestHandler&) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    api::RestResponse response;
+    response.status = 403;
+    response.body.push_back(
+        api::MakeChunk(StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":)",
+                              R"("Forbidden","code":403,"message":"forbidden: User \"jane\" )",
+                              R"(cannot get path \")", request.path, R"(\""})")));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+};
+
 class NoRoleTest : public CliTest {
  protected:
   NoRoleTest() {
@@ -111,6 +128,25 @@ TEST_F(NoRoleTest, AnotherNamespaceIsNoHelpWhereTheCommandReadsOneOfItsOwn) {
             "swell: the use of all projects is for administrators to read; of your own jobs: swell "
             "describe JOB, sacct (configmaps is forbidden: User \"jane\" cannot list resource "
             "\"configmaps\" in API group \"\" in the namespace \"swell-system\")\n");
+}
+
+TEST_F(NoRoleTest, OfSeveralRefusedObjectsTheFirstSaysTheWayToARole) {
+  stdin_ =
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: team-a}}\n---\n"
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: team-a}}";
+  EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
+  const size_t first = err_.find("\n  An administrator of the cluster gives you one: swell project");
+  EXPECT_NE(first, std::string::npos) << err_;
+  EXPECT_EQ(err_.find("\n  An administrator", first + 1), std::string::npos) << err_;
+  EXPECT_NE(err_.find("swell: standard input, document 2: "), std::string::npos) << err_;
+}
+
+TEST_F(NoRoleTest, TheAuditLogIsSaidToBeForAdministrators) {
+  Behind<RefusesTheAuditLog>();
+  EXPECT_EQ(Run({"swell", "audit"}), 1);
+  EXPECT_EQ(err_,
+            "swell: the audit log is for administrators to read: forbidden: User \"jane\" cannot "
+            "get path \"/swell/v1/audit\"\n");
 }
 
 TEST_F(NoRoleTest, UsersAreSaidToBeForAdministrators) {

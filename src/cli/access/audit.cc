@@ -118,6 +118,9 @@ class AuditAction final : public Action {
   }
 
   static Status Explain(const Status& status, const std::string& url) {
+    if (status.code() == Code::kForbidden) {
+      return status.WithContext("the audit log is for administrators to read");
+    }
     if (status.code() != Code::kNotFound && status.code() != Code::kMethodNotAllowed) return status;
     return Status(Code::kNotFound,
                   StrCat("the cluster at ", url,

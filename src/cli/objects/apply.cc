@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/manifests.h"
+#include "cli/no_role.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
@@ -65,13 +66,17 @@ class ManifestAction : public Action {
     session_ = &session;
     // One bad object does not keep the others from being applied.
     int failed = 0;
+    bool hinted = false;
     for (Manifest& manifest : manifests) {
       std::string source = manifest.source;
       auto placed = Place(session, std::move(manifest));
       Status done = placed.ok() ? One(*placed) : placed.status();
       if (done.ok()) continue;
       if (edge_lost(done) || IsMisuse(done)) return done;
-      session.ErrLine(StrCat("swell: ", source, ": ", ErrorText(done)));
+      // One way to a role is enough.
+      const Status told = hinted ? done : WithRoleHint(session, done);
+      hinted = hinted || told.message() != done.message();
+      session.ErrLine(StrCat("swell: ", source, ": ", ErrorText(told)));
       ++failed;
     }
     return failed > 0 ? 1 : 0;
