@@ -6,8 +6,8 @@
 // Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
 // comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
 // `?:`, the macros all, exists, exists_one, map and filter, conversions, and the functions of
-// strings, lists and quantities that Kubernetes has. Durations, times, URLs, versions and optional
-// values are not.
+// strings, lists, quantities and durations that Kubernetes has, with isIP() and isCIDR(). Times,
+// addresses, URLs, versions and optional values are not.
 //
 // - Threads: programs are immutable; a budget belongs to one evaluation.
 // - Ownership: values may refer to the JSON documents that they came from, which outlive them.
@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "json/value.h"
 #include "kube/api/meta/quantity.h"
@@ -42,7 +43,8 @@ struct CelValue {
                const json::Value*,
                CelList,
                CelMap,
-               CelQuantity>
+               CelQuantity,
+               Duration>
       data;
 
   static CelValue FromJson(const json::Value& value);

@@ -5,9 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "base/duration.h"
 #include "base/strings.h"
 #include "kube/api/cel/cel.h"
+#include "kube/api/meta/cidr.h"
 
 namespace swell::api {
 namespace {
@@ -76,6 +79,12 @@ Result<CelValue> Arithmetic(std::string_view op,
   uint64_t u = 0;
   uint64_t v = 0;
   if (Both(a, b, u, v)) return Whole(op, u, v);
+  Duration span{};
+  Duration other{};
+  if ((op == "+" || op == "-") && Both(a, b, span, other)) {
+    SWELL_ASSIGN_OR_RETURN(const CelValue sum, Whole(op, span.count(), other.count()));
+    return CelValue{Duration(std::get<int64_t>(sum.data))};
+  }
   double x = 0;
   double y = 0;
   if (op != "%" && AsDouble(a, x) && AsDouble(b, y)) {
@@ -401,31 +410,104 @@ Result<CelValue> CallQuantity(std::string_view name, const std::vector<CelValue>
   return NoOverload();
 }
 
+// --- Durations and addresses ---------------------------------------------------------------------
+
+// Go's syntax: a unit behind each number, none above hours, and a sign.
+std::optional<Duration> ParseGoDuration(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const bool unitless = !text.empty() && text.back() >= '0' && text.back() <= '9' && text != "0";
+  if (unitless || text.find('d') != std::string_view::npos) return std::nullopt;
+  const std::optional<Duration> parsed = ParseDuration(text);
+  return parsed && negative ? -*parsed : parsed;
+}
+
+Result<CelValue> ToDuration(const CelValue& value) {
+  if (std::holds_alternative<Duration>(value.data)) return value;
+  const std::string* text = TextPtr(value);
+  if (text == nullptr) return NoOverload();
+  const std::optional<Duration> parsed = ParseGoDuration(*text);
+  if (!parsed) return Status(Code::kInvalid, StrCat("type conversion error: ", Quote(*text)));
+  return CelValue{*parsed};
+}
+
+// How many whole units there are.
+Result<CelValue> CallDuration(std::string_view name, Duration span) {
+  using std::chrono::duration_cast;
+  if (name == "getHours") return CelValue{int64_t{duration_cast<std::chrono::hours>(span).count()}};
+  if (name == "getMinutes") {
+    return CelValue{int64_t{duration_cast<std::chrono::minutes>(span).count()}};
+  }
+  if (name == "getSeconds") {
+    return CelValue{int64_t{duration_cast<std::chrono::seconds>(span).count()}};
+  }
+  if (name == "getMilliseconds") {
+    return CelValue{int64_t{duration_cast<std::chrono::milliseconds>(span).count()}};
+  }
+  return NoOverload();
+}
+
+Result<CelValue> IsAddress(std::string_view name, const CelValue& value) {
+  const std::string* text = TextPtr(value);
+  if (text == nullptr) return NoOverload();
+  const bool range = text->find('/') != std::string::npos;
+  if (range != (name == "isCIDR")) return CelValue{false};
+  return CelValue{
+      ParseCidr(range ? *text
+                      : StrCat(*text, text->find(':') == std::string::npos ? "/32" : "/128"))
+          .has_value()};
+}
+
 struct CelFunction {
   std::string_view name;
   bool method;
   size_t least, most;  // arguments, with a method's target
 };
-constexpr CelFunction kFunctions[] = {
-    {"size", true, 1, 1},        {"size", false, 1, 1},
-    {"int", false, 1, 1},        {"uint", false, 1, 1},
-    {"double", false, 1, 1},     {"string", false, 1, 1},
-    {"bool", false, 1, 1},       {"type", false, 1, 1},
-    {"dyn", false, 1, 1},        {"startsWith", true, 2, 2},
-    {"endsWith", true, 2, 2},    {"contains", true, 2, 2},
-    {"matches", true, 2, 2},     {"matches", false, 2, 2},
-    {"charAt", true, 2, 2},      {"indexOf", true, 2, 2},
-    {"lastIndexOf", true, 2, 2}, {"lowerAscii", true, 1, 1},
-    {"upperAscii", true, 1, 1},  {"replace", true, 3, 4},
-    {"split", true, 2, 3},       {"substring", true, 2, 3},
-    {"trim", true, 1, 1},        {"join", true, 1, 2},
-    {"sum", true, 1, 1},         {"min", true, 1, 1},
-    {"max", true, 1, 1},         {"isSorted", true, 1, 1},
-    {"quantity", false, 1, 1},   {"isQuantity", false, 1, 1},
-    {"sign", true, 1, 1},        {"isInteger", true, 1, 1},
-    {"asInteger", true, 1, 1},   {"add", true, 2, 2},
-    {"compareTo", true, 2, 2},   {"isGreaterThan", true, 2, 2},
-    {"isLessThan", true, 2, 2},  {"asApproximateFloat", true, 1, 1}};
+constexpr CelFunction kFunctions[] = {{"size", true, 1, 1},
+                                      {"size", false, 1, 1},
+                                      {"int", false, 1, 1},
+                                      {"uint", false, 1, 1},
+                                      {"double", false, 1, 1},
+                                      {"string", false, 1, 1},
+                                      {"bool", false, 1, 1},
+                                      {"type", false, 1, 1},
+                                      {"dyn", false, 1, 1},
+                                      {"startsWith", true, 2, 2},
+                                      {"endsWith", true, 2, 2},
+                                      {"contains", true, 2, 2},
+                                      {"matches", true, 2, 2},
+                                      {"matches", false, 2, 2},
+                                      {"charAt", true, 2, 2},
+                                      {"indexOf", true, 2, 2},
+                                      {"lastIndexOf", true, 2, 2},
+                                      {"lowerAscii", true, 1, 1},
+                                      {"upperAscii", true, 1, 1},
+                                      {"replace", true, 3, 4},
+                                      {"split", true, 2, 3},
+                                      {"substring", true, 2, 3},
+                                      {"trim", true, 1, 1},
+                                      {"join", true, 1, 2},
+                                      {"sum", true, 1, 1},
+                                      {"min", true, 1, 1},
+                                      {"max", true, 1, 1},
+                                      {"isSorted", true, 1, 1},
+                                      {"quantity", false, 1, 1},
+                                      {"isQuantity", false, 1, 1},
+                                      {"sign", true, 1, 1},
+                                      {"isInteger", true, 1, 1},
+                                      {"asInteger", true, 1, 1},
+                                      {"add", true, 2, 2},
+                                      {"compareTo", true, 2, 2},
+                                      {"isGreaterThan", true, 2, 2},
+                                      {"isLessThan", true, 2, 2},
+                                      {"asApproximateFloat", true, 1, 1},
+                                      {"duration", false, 1, 1},
+                                      {"getHours", true, 1, 1},
+                                      {"getMinutes", true, 1, 1},
+                                      {"getSeconds", true, 1, 1},
+                                      {"isIP", false, 1, 1},
+                                      {"isCIDR", false, 1, 1},
+                                      {"getMilliseconds", true, 1, 1}};
 
 }  // namespace
 
@@ -447,6 +529,9 @@ Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelB
     return Convert(name, args[0]);
   }
   if (name == "quantity" || name == "isQuantity") return ToQuantity(args[0], name[0] == 'i');
+  if (name == "duration") return ToDuration(args[0]);
+  if (name == "isIP" || name == "isCIDR") return IsAddress(name, args[0]);
+  if (const auto* span = std::get_if<Duration>(&args[0].data)) return CallDuration(name, *span);
   if (std::holds_alternative<CelQuantity>(args[0].data)) return CallQuantity(name, args);
   if (const std::string* text = TextPtr(args[0])) {
     SWELL_RETURN_IF_ERROR(budget.Spend(text->size() / 10));

@@ -120,6 +120,24 @@ TEST(Cel, Functions) {
   for (const Case& c : kCases) EXPECT_EQ(Eval(c.text), c.result) << c.text;
 }
 
+TEST(Cel, DurationsAndAddresses) {
+  const Case kCases[] = {
+      {"duration('1h30m') > duration('1h') && duration('60s') == duration('1m')", "true"},
+      {"duration('1h') - duration('90m') < duration('0')", "true"},
+      {"string(duration('1h') + duration('500ms'))", "3600.5s"},
+      {"string(duration('-500ms'))", "-0.5s"},
+      {"duration('90m').getHours() + duration('90m').getMinutes()", "91"},
+      {"duration('1.5s').getSeconds() + duration('1.5s').getMilliseconds()", "1501"},
+      {"duration('3d')", "type conversion error: \"3d\""},
+      {"duration('90')", "type conversion error: \"90\""},
+      {"duration('1h') < 3", "no such overload"},
+      {"duration('876000h') + duration('876000h') + duration('876000h')", "integer overflow"},
+      {"isIP('10.0.0.1') && isIP('fd00::1') && !isIP('10.0.0') && !isIP('10.0.0.0/8')", "true"},
+      {"isCIDR('10.0.0.0/8') && isCIDR('fd00::/8') && !isCIDR('10.0.0.1')", "true"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(Eval(c.text), c.result) << c.text;
+}
+
 TEST(Cel, WrongExpressionsAreShownWithTheirPlace) {
   EXPECT_EQ(Eval("self.a >"),
             "ERROR: <input>:1:9: Syntax error: mismatched input '<EOF>'\n | self.a >\n | "

@@ -48,6 +48,7 @@ std::string_view CelValue::TypeName() const {
   if (IsCelList(*this)) return "list";
   if (IsCelMap(*this)) return "map";
   if (std::holds_alternative<CelQuantity>(data)) return "kubernetes.Quantity";
+  if (std::holds_alternative<Duration>(data)) return "google.protobuf.Duration";
   static constexpr std::string_view kNames[] = {"null_type", "bool",   "int",
                                                 "uint",      "double", "string"};
   return data.index() < std::size(kNames) ? kNames[data.index()] : "dyn";
@@ -156,14 +157,33 @@ Result<int> CelCompare(const CelValue& a, const CelValue& b) {
   const auto* bool_a = std::get_if<bool>(&a.data);
   const auto* bool_b = std::get_if<bool>(&b.data);
   if (bool_a != nullptr && bool_b != nullptr) return Order(*bool_a, *bool_b);
+  const auto* span_a = std::get_if<Duration>(&a.data);
+  const auto* span_b = std::get_if<Duration>(&b.data);
+  if (span_a != nullptr && span_b != nullptr) return Order(*span_a, *span_b);
   return Status(Code::kInvalid, "no such overload");
 }
+
+namespace {
+
+// "3600s", "-0.5s": seconds, with the digits that there are.
+std::string SecondsOf(Duration span) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const int64_t seconds = span.count() / kSecond;
+  const int64_t rest = std::abs(span.count() % kSecond);
+  std::string fraction = std::to_string(kSecond + rest).substr(1);
+  fraction.erase(fraction.find_last_not_of('0') + 1);
+  const bool sign_is_lost = span.count() < 0 && seconds == 0;
+  return StrCat(sign_is_lost ? "-" : "", seconds, fraction.empty() ? "" : ".", fraction, "s");
+}
+
+}  // namespace
 
 std::string CelText(const CelValue& value) {
   if (const auto* b = std::get_if<bool>(&value.data)) return *b ? "true" : "false";
   if (const auto* i = std::get_if<int64_t>(&value.data)) return std::to_string(*i);
   if (const auto* u = std::get_if<uint64_t>(&value.data)) return std::to_string(*u);
   if (const auto* s = std::get_if<std::string>(&value.data)) return *s;
+  if (const auto* span = std::get_if<Duration>(&value.data)) return SecondsOf(*span);
   if (const auto* d = std::get_if<double>(&value.data)) {
     char text[64];
     const auto end = std::to_chars(text, text + sizeof(text), *d);
