@@ -2,10 +2,12 @@
 // the job what is special about it. Source: https://www.kubeflow.org/docs/components/trainer.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/strings.h"
 #include "jobs/kinds/job_kinds.h"
 #include "jobs/kinds/launch_env.h"
+#include "jobs/kinds/runtime_patches.h"
 #include "kube/api/crd/crds.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
@@ -95,9 +97,7 @@ Status CheckForbidden(const json::Value& body) {
   };
   for (const Row& row :
        {Row{"initializer", "fetch data and model in the training command, or from a volume"},
-        Row{"runtimePatches", "write a runtime of your own"},
-        Row{"podTemplateOverrides", "write a runtime of your own"},
-        Row{"podSpecOverrides", "write a runtime of your own"}}) {
+        Row{"podSpecOverrides", "write the same in podTemplateOverrides, below spec"}}) {
     const json::Value* found = json::Find(body, {row.field});
     const bool empty = found == nullptr || (found->is_array() && found->get_array().empty()) ||
                        (found->is_object() && found->get_object().empty());
@@ -158,6 +158,15 @@ void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
   }
 }
 
+// `of_its_runtime`: the template is that of the job's own runtime, not a stand-in.
+Status Patch(const std::vector<RuntimePatch>& patches, bool of_its_runtime, json::Value& pod) {
+  for (const RuntimePatch& patch : patches) {
+    if (of_its_runtime) SWELL_RETURN_IF_ERROR(CheckContainersOf(patch, pod));
+    SWELL_RETURN_IF_ERROR(ApplyRuntimePatch(patch, pod));
+  }
+  return Status::Ok();
+}
+
 // A runtime is a JobSet: its Job makes failed pods anew up to its backoffLimit; then the JobSet
 // makes all pods anew, maxRestarts times.
 void ReadRetries(const json::Value& runtime, const json::Value& node, JobSpec& spec) {
@@ -179,6 +188,7 @@ Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(CheckForbidden(body));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<RuntimePatch> patches, ReadRuntimePatches(body, kNode));
   SWELL_ASSIGN_OR_RETURN(const json::Value runtime, FindRuntime(job));
   SWELL_ASSIGN_OR_RETURN(const json::Value node, NodeJob(runtime));
   const json::Value* pod = json::Find(node, {"template", "spec", "template"});
@@ -186,6 +196,8 @@ Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
   if (const json::Value* trainer = json::Find(body, {"trainer"})) {
     ApplyTrainer(*trainer, *json::FindMutable(role, {"template"}));
   }
+  SWELL_RETURN_IF_ERROR(
+      Patch(patches, options_.find != nullptr, *json::FindMutable(role, {"template"})));
   const int64_t of_runtime = json::GetInt(runtime, {"spec", "mlPolicy", "numNodes"}, 1);
   const int64_t nodes = json::GetInt(body, {"trainer", "numNodes"}, of_runtime);
   if (nodes < 1 || nodes > kReplicasMax) {

@@ -119,6 +119,38 @@ TEST_F(TrainJobTest, KubeflowsOwnRuntimeMayBeEdited) {
   EXPECT_TRUE(Run(3)) << "as on a cluster without it";
 }
 
+TEST_F(TrainJobTest, ChangesItsRuntimesPods) {
+  cluster_.Create(kRuntime);
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kNodes, "node-a", "{metadata: {labels: {gpu: new}}}").ok());
+  cluster_.Create(Job(
+      "runtimeRef: {name: mine, kind: TrainingRuntime}, trainer: {image: ours}, "
+      "podTemplateOverrides: [{targetJobs: [{name: node}], metadata: {labels: {team: a}}, spec: "
+      "{tolerations: [{key: gpu, operator: Exists}], volumes: [{name: data, emptyDir: {}}], "
+      "containers: [{name: node, volumeMounts: [{name: data, mountPath: /data}]}]}}], "
+      "runtimePatches: [{manager: me, trainingRuntimeSpec: {template: {spec: {replicatedJobs: "
+      "[{name: node, template: {spec: {template: {spec: {nodeSelector: {gpu: new}}}}}}]}}}}]"));
+  ASSERT_TRUE(Run(2));
+  const json::Value container = Container("job-node-0-1");
+  EXPECT_EQ(json::GetString(container, {"image"}), "ours");
+  EXPECT_EQ(Env("job-node-0-1", "A"), "theirs") << "what no patch names stays the runtime's";
+  EXPECT_EQ(json::GetString(json::GetArray(container, {"volumeMounts"})[0], {"mountPath"}),
+            "/data");
+  EXPECT_EQ(api::Label(*pod_, "team"), "a");
+  EXPECT_EQ(json::GetString(*pod_, {"spec", "nodeSelector", "gpu"}), "new");
+  EXPECT_EQ(json::GetString(json::GetArray(*pod_, {"spec", "tolerations"})[0], {"key"}), "gpu");
+}
+
+TEST_F(TrainJobTest, AContainerThatTheRuntimeHasNotIsTold) {
+  cluster_.Create(kRuntime);
+  cluster_.Create(
+      Job("runtimeRef: {name: mine, kind: TrainingRuntime}, podTemplateOverrides: [{targetJobs: "
+          "[{name: node}], spec: {containers: [{name: side, env: [{name: A, value: a}]}]}}]"));
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Failed"); }));
+  EXPECT_EQ(cluster_.Pods(""), 0);
+}
+
 TEST_F(TrainJobTest, IsSuspendedAndResumed) {
   cluster_.Create(Job("suspend: true, runtimeRef: {name: torch-distributed}"));
   ASSERT_TRUE(
@@ -184,6 +216,12 @@ TEST_F(RetriesTest, AJobSetsRestartMakesAllPodsAnew) {
   EXPECT_TRUE(Fails());
 }
 
+std::string Override(std::string_view pod) {
+  return StrCat(
+      "runtimeRef: {name: x}, podTemplateOverrides: [{targetJobs: [{name: node}], spec: {", pod,
+      "}}]");
+}
+
 TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
   struct Case {
     std::string spec, message;
@@ -193,7 +231,27 @@ TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
       {"runtimeRef: {name: x, kind: Pod}", "spec.runtimeRef.kind: Invalid value: \"Pod\""},
       {"runtimeRef: {name: x}, initializer: {model: {storageUri: a}}",
        "spec.initializer: Forbidden"},
-      {"runtimeRef: {name: x}, podTemplateOverrides: [{}]", "spec.podTemplateOverrides: Forbidden"},
+      {"runtimeRef: {name: x}, podSpecOverrides: [{}]", "spec.podSpecOverrides: Forbidden"},
+      {"runtimeRef: {name: x}, podTemplateOverrides: [{}]",
+       "spec.podTemplateOverrides[0].targetJobs: Required value"},
+      {"runtimeRef: {name: x}, podTemplateOverrides: [{targetJobs: [{name: launcher}]}]",
+       "spec.podTemplateOverrides[0].targetJobs[0].name: Invalid value: \"launcher\""},
+      {Override("hostNetwork: true"),
+       "spec.podTemplateOverrides[0].spec.hostNetwork: Forbidden: write a runtime of your own"},
+      {Override("containers: [{name: node, image: x}]"),
+       "spec.podTemplateOverrides[0].spec.containers[0].image: Forbidden"},
+      {Override("containers: [{name: node, env: [{name: A}]}]"),
+       "spec.podTemplateOverrides[0].spec.containers[0].env: Forbidden: the trainer's variables "
+       "are in spec.trainer.env"},
+      {Override("volumes: [{name: a, emptydir: {}}]"),
+       "spec.podTemplateOverrides[0].spec.volumes[0].emptydir: Forbidden: a pod has no such field"},
+      {Override("tolerations: [{key: 3}]"),
+       "spec.podTemplateOverrides[0].spec.tolerations[0].key: "},
+      {"runtimeRef: {name: x}, runtimePatches: [{manager: m, trainingRuntimeSpec: {template: "
+       "{spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {nodeName: "
+       "n}}}}}]}}}}]",
+       "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec."
+       "template.spec.nodeName: Forbidden"},
       {"runtimeRef: {name: x}, trainer: {numNodes: 0}", "spec.trainer.numNodes: Invalid value: 0"},
   };
   for (const JobKindEntry& entry : MakeJobKinds({})) {

@@ -83,6 +83,9 @@ TEST_F(CrdsTest, ATrainJobsMisspelledFieldsAreFound) {
   EXPECT_EQ(unknown(R"({"runtimeRef":{"name":"r"},"trianer":{},
       "trainer":{"comand":["x"],"env":[{"name":"A"}],"resourcesPerNode":{"limits":{"cpu":1}}}})"),
             "spec.trianer spec.trainer.comand");
+  EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}],
+      "spec":{"hostNetwork":true,"tolerations":[{"key":"a"}]}}]})"),
+            "spec.podTemplateOverrides[0].spec.hostNetwork");
   EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}]}],
       "initializer":{"model":{"storageUri":"hf://a"}},"labels":{"a":"b"}})"),
             "");

@@ -33,8 +33,13 @@ void Collect(Value& value, int depth, std::vector<Value*>& found) {
   }
   if (!value.is_object()) return;
   for (auto& [key, item] : value.get_object()) {
-    if (std::string_view(key.data(), key.size()) == "template" && item.is_object()) {
-      found.push_back(&item);
+    const std::string_view name(key.data(), key.size());
+    if (name == "template" && item.is_object()) found.push_back(&item);
+    // A TrainJob's: each has a template's metadata and spec.
+    if (name == "podTemplateOverrides" && item.is_array()) {
+      for (Value& one : item.get_array()) {
+        if (one.is_object()) found.push_back(&one);
+      }
     }
     Collect(item, depth + 1, found);
   }
@@ -167,6 +172,12 @@ std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object
     found.push_back(one);
   }
   return found;
+}
+
+bool TakesRuntime(Work work, const json::Value& object) {
+  if (work != Work::kJob && work != Work::kCronWorkload) return false;
+  const json::Value* job = work == Work::kJob ? &object : TemplateOf(work, object);
+  return job != nullptr && json::Find(*job, {"spec", "runtimeRef"}) != nullptr;
 }
 
 std::string PathOfTemplate(const json::Value& object, const json::Value& pods) {

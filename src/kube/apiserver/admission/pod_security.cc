@@ -175,8 +175,11 @@ std::string Violations(const Core& core,
                        Work work,
                        const json::Value& object) {
   if (policy.level == PodSecurityLevel::kPrivileged) return "";
+  PodSecurityPolicy held = policy;
+  // What "restricted" wants a pod to say, the runtime may say for it: its pods are judged whole.
+  if (TakesRuntime(work, object)) held.level = PodSecurityLevel::kBaseline;
   auto check = [&](const json::Value& pod) {
-    return Describe(CheckPodSecurity(policy, pod, AllowedVolumes(core, rules.name, pod)));
+    return Describe(CheckPodSecurity(held, pod, AllowedVolumes(core, rules.name, pod)));
   };
   if (work == Work::kPod) return check(object);
   for (const json::Value* one : TemplatesOf(work, object)) {
@@ -301,6 +304,8 @@ namespace {
 bool AuthorMayExceed(const Admission& admission, Work work, const json::Value& object) {
   // A controller of somebody's own has no author that is known.
   if (api::ControllerOf(object)) return false;
+  // Nor is it the author of what others write into its runtime.
+  if (TakesRuntime(work, object)) return false;
   return Exceeds(admission, work, object) && MayExceed(admission);
 }
 
