@@ -302,6 +302,12 @@ bool JobFailures::Decide(JobPass& pass) {
       }
       const Judgement judged = Judge(pass, i, pod);
       if (judged.verdict == OnFailure::kIgnore) continue;
+      if (judged.verdict == OnFailure::kCompleteJob) {
+        pass.Finish("Succeeded", pass.kind.Reason("Succeeded"),
+                    StrCat(pass.kind.kind(), " ", pass.name, " is completed: the failure of ",
+                           it->first, " means so by a policy of ", replica.type, "."));
+        return true;
+      }
       restart_all = restart_all || judged.verdict == OnFailure::kRestartJob;
       if (!judged.retryable) {
         pass.Finish(

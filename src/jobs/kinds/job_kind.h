@@ -46,6 +46,7 @@ enum class OnFailure {
   kIgnore,       // it stays as it is, and the others continue
   kRestartJob,   // all pods are made again, which counts as one restart of the job
   kFailJob,
+  kCompleteJob,  // the job has succeeded
 };
 
 // Volcano's policies: what follows when a pod of a task fails. The first that matches counts.

@@ -91,10 +91,11 @@ Result<OnFailure> ReadAction(const std::string& field, std::string_view action) 
   if (action == "RestartJob") return OnFailure::kRestartJob;
   if (action == "RestartTask" || action == "RestartPod") return OnFailure::kReplace;
   if (action == "AbortJob" || action == "TerminateJob") return OnFailure::kFailJob;
+  if (action == "CompleteJob") return OnFailure::kCompleteJob;
   return WrongField(StrCat(field, ".action"),
                     StrCat("Unsupported value: ", Quote(action),
-                           ": supported values: \"AbortJob\", \"CompleteJob\" (for TaskCompleted), "
-                           "\"RestartJob\", \"RestartPod\", \"RestartTask\", \"TerminateJob\""));
+                           ": supported values: \"AbortJob\", \"CompleteJob\", \"RestartJob\", "
+                           "\"RestartPod\", \"RestartTask\", \"TerminateJob\""));
 }
 
 Status ReadEvent(const std::string& field,
@@ -116,6 +117,11 @@ Status ReadEvent(const std::string& field,
                              "\"PodEvicted\", \"PodFailed\", \"TaskCompleted\""));
   }
   SWELL_ASSIGN_OR_RETURN(const OnFailure follows, ReadAction(field, action));
+  if (event != "PodFailed" && follows == OnFailure::kCompleteJob) {
+    return WrongField(StrCat(field, ".action"),
+                      StrCat("Unsupported value: ", Quote(action),
+                             ": supported for an exitCode, PodFailed and TaskCompleted"));
+  }
   if (event != "PodEvicted") out.on_failure.push_back({.action = follows});
   if (event != "PodFailed" && follows == OnFailure::kFailJob) out.eviction_fails_job = true;
   return Status::Ok();
@@ -171,10 +177,14 @@ Result<ReplicaSpec> ReadTask(const json::Value& task, size_t index, const Polici
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
     return controllers::WrongText(field + ".name", name, wrong);
   }
-  for (std::string_view unknown : {"dependsOn", "partitionPolicy", "topologyPolicy"}) {
-    const json::Value* found = json::Find(task, {unknown});
-    if (found == nullptr || (found->is_string() && found->get_string() == "none")) continue;
+  for (std::string_view unknown : {"dependsOn", "partitionPolicy"}) {
+    if (json::Find(task, {unknown}) == nullptr) continue;
     return WrongField(StrCat(field, ".", unknown), "Forbidden: tasks of a job start together here");
+  }
+  const std::string_view numa = json::GetString(task, {"topologyPolicy"}, "none");
+  if (numa != "none" && !numa.empty()) {
+    return WrongField(field + ".topologyPolicy",
+                      "Forbidden: pods are not placed by a node's NUMA topology; leave it out");
   }
   SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, name, task, {}));
   replica.restart_policy = ParseRestartPolicy(

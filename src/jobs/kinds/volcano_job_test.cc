@@ -140,6 +140,14 @@ TEST_F(VolcanoJobTest, ATaskCanCompleteTheJob) {
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
 }
 
+TEST_F(VolcanoJobTest, AnExitCodeCanCompleteTheJob) {
+  Submit("", {Task("ps", 1), Task("w", 1, ", policies: [{exitCode: 3, action: CompleteJob}]")});
+  ASSERT_TRUE(Run(2));
+  cluster_.agents->Exit("default/job-w-0", 3);
+  EXPECT_TRUE(IsPhase("Completed"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
 TEST_F(VolcanoJobTest, AFailureRestartsTheWholeJobUntilRetriesAreUsedUp) {
   Submit("maxRetry: 1, policies: [{event: PodFailed, action: RestartJob}], ", {Task("w", 2)});
   ASSERT_TRUE(Run(2));
@@ -195,6 +203,10 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
        "spec.volumes[0].volumeClaimName: Required value"},
       {Manifest("", {task, task}), "spec.tasks[1].name: Duplicate value: \"w\""},
       {Manifest("", {Task("w", 2, ", dependsOn: {name: [x]}")}), "spec.tasks[0].dependsOn"},
+      {Manifest("", {Task("w", 2, ", topologyPolicy: restricted")}),
+       "spec.tasks[0].topologyPolicy: Forbidden: pods are not placed by a node's NUMA topology"},
+      {Manifest("policies: [{event: PodEvicted, action: CompleteJob}], ", {task}),
+       "spec.policies[0].action: Unsupported value: \"CompleteJob\""},
   };
   for (const JobKindEntry& entry : MakeJobKinds({})) {
     if (entry.kind->resource().group != "batch.volcano.sh") continue;

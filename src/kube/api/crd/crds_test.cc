@@ -91,6 +91,17 @@ TEST_F(CrdsTest, ATrainJobsMisspelledFieldsAreFound) {
             "");
 }
 
+TEST_F(CrdsTest, AVolcanoJobsMisspelledFieldsAreFound) {
+  const KindPtr kind = scheme_->FindKind(ParseGvk("batch.volcano.sh/v1alpha1", "Job"));
+  const json::Value job =
+      json::Object{{"spec", J(R"({"minAvailabel":1,"suspend":true,"networkTopology":{"mode":"soft"},
+      "tasks":[{"name":"w","replica":1,"topologyPolicy":"none","template":{"spec":{"containers":
+      [{"name":"c","imagee":"i"}],"tolerations":[{"key":"a"}]}}}]})")}};
+  EXPECT_EQ(Join(UnknownFields(*kind->schema, job, &PodTemplateSchema()), " "),
+            "spec.minAvailabel spec.tasks[0].replica "
+            "spec.tasks[0].template.spec.containers[0].imagee");
+}
+
 TEST_F(CrdsTest, PodGroupDefaultsAndRules) {
   json::Value group = J(R"({"apiVersion":"swell.dev/v1","kind":"PodGroup",
       "metadata":{"name":"g","namespace":"default"},
