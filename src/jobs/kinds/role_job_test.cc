@@ -82,6 +82,17 @@ TEST_F(RoleJobTest, TensorFlowIsToldOfEverybodyButTheEvaluator) {
   }
 }
 
+TEST_F(RoleJobTest, CreatedPodsAreOneEventOfTheJob) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 5)});
+  ASSERT_TRUE(AllRun(6));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("SuccessfulCreatePod", "job") > 0; }));
+  EXPECT_EQ(cluster_.Events("SuccessfulCreatePod", "job"), 1);
+  const std::string message = cluster_.EventMessage("SuccessfulCreatePod", "job");
+  EXPECT_TRUE(message.starts_with("Created pods: job-")) << message;
+  EXPECT_TRUE(message.ends_with(" and 2 more")) << message;
+  EXPECT_EQ(cluster_.Events("SuccessfulCreateService", "job"), 1);
+}
+
 TEST_F(RoleJobTest, ADynamicWorkerIsToldOfItselfAndTheServers) {
   Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 2)},
          ", enableDynamicWorker: true");

@@ -16,6 +16,12 @@ namespace {
 // the watch was broken.
 constexpr Duration kWatchLag = std::chrono::seconds(30);
 
+// Objects that are created together.
+struct Creation {
+  size_t open = 0;  // not answered yet
+  std::vector<std::string> names;
+};
+
 // Whether every field of `wanted` is in `known` with the same value; the server may add more.
 bool ContainsAll(const json::Value& known, const json::Value& wanted) {
   if (!wanted.is_object()) return json::Equal(known, wanted);
@@ -164,7 +170,25 @@ void JobWrites::WriteMembers(const PassPtr& pass, const BatchPtr& writes) {
                 });
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): PutDependents keeps what it is given
 
+void JobWrites::SayCreated(const JobPass& pass,
+                           std::string_view reason,
+                           std::string_view what,
+                           const std::vector<std::string>& names) {
+  const std::string group = kind_.resource().group;
+  if (names.empty() || (group != "kubeflow.org" && !group.ends_with("kubedl.io"))) return;
+  constexpr size_t kNamed = 4;
+  const size_t named = std::min(names.size(), kNamed);
+  const std::string more =
+      names.size() > named ? StrCat(" and ", names.size() - named, " more") : "";
+  events_.Record(
+      *pass.job, "Normal", reason,
+      StrCat("Created ", what, names.size() > 1 ? "s: " : ": ",
+             Join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named)}, ", "),
+             more));
+}
+
 void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
+  const auto created = std::make_shared<Creation>();
   std::set<std::string> wanted;
   for (json::Value& service : kind_.Services(*pass->job, pass->spec)) {
     std::string name(api::Name(service));
@@ -172,7 +196,13 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
     if (services_.Get(StrCat(pass->ns, "/", name))) continue;
     json::Set(service, {"metadata", "ownerReferences"},
               json::Array{api::MakeOwnerReference(*pass->job)});
-    client_.Create(client::resources::kServices, pass->ns, service, writes->Track());
+    ++created->open;
+    client_.Create(client::resources::kServices, pass->ns, service,
+                   writes->Track([this, pass, created](const Result<json::SharedValue>& result) {
+                     if (result.ok()) created->names.emplace_back(api::Name(**result));
+                     if (--created->open > 0) return;
+                     SayCreated(*pass, "SuccessfulCreateService", "service", created->names);
+                   }));
   }
   // Members that no longer exist leave their services behind.
   for (const json::SharedValue& service : services_.ByIndex("owner", api::Uid(*pass->job))) {
@@ -183,10 +213,16 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
 }
 
 void JobWrites::CreatePods(const PassPtr& pass, const BatchPtr& writes, const std::string& group) {
+  const auto created = std::make_shared<Creation>();
   for (const json::Value& pod : pass->create_pods) {
     if (pass->spec.grouped && api::Label(pod, api::keys::kPodGroup) != group) continue;
+    ++created->open;
     client_.Create(client::resources::kPods, pass->ns, pod,
-                   writes->Track([this, pass](const Result<json::SharedValue>& result) {
+                   writes->Track([this, pass, created](const Result<json::SharedValue>& result) {
+                     if (result.ok()) created->names.emplace_back(api::Name(**result));
+                     if (--created->open == 0) {
+                       SayCreated(*pass, "SuccessfulCreatePod", "pod", created->names);
+                     }
                      if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
                        const std::string uid = pass->uid();
                        expected_.Add(uid, StrCat(uid, "/", api::Name(**result)), clock_.Steady());

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "jobs/pass/job_pass.h"
 #include "kube/client/client.h"
@@ -53,6 +54,12 @@ class JobWrites {
   void WriteGroups(const PassPtr& pass, const BatchPtr& writes);
   void WriteGroupAndPods(const PassPtr& pass, const BatchPtr& writes, const std::string& name);
   void CreatePods(const PassPtr& pass, const BatchPtr& writes, const std::string& group);
+  // Kubeflow's and KubeDL's users look for it on the job. One event a write, however many there
+  // are.
+  void SayCreated(const JobPass& pass,
+                  std::string_view reason,
+                  std::string_view what,
+                  const std::vector<std::string>& names);
   bool IsOfAnotherJob(const JobPass& pass, const json::Value& group);
   void OnRefused(const JobPass& pass, std::string_view reason, const std::string& message);
   void GiveBackMemory(const PassPtr& pass, const Status& refused);
