@@ -304,8 +304,8 @@ bool JobFailures::Decide(JobPass& pass) {
       if (judged.verdict == OnFailure::kIgnore) continue;
       if (judged.verdict == OnFailure::kCompleteJob) {
         pass.Finish("Succeeded", pass.kind.Reason("Succeeded"),
-                    StrCat(pass.kind.kind(), " ", pass.name, " is completed: the failure of ",
-                           it->first, " means so by a policy of ", replica.type, "."));
+                    StrCat(pass.kind.kind(), " ", pass.name, " is completed: ", it->first,
+                           " failed, for which a policy of ", replica.type, " says CompleteJob."));
         return true;
       }
       restart_all = restart_all || judged.verdict == OnFailure::kRestartJob;
