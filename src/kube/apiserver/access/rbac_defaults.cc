@@ -36,7 +36,9 @@ const std::vector<RoleRow>& UserRoles() {
       {"system:monitoring",
        "",
        "",
-       {"get|/healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*"}},
+       {"get|/flagz,/healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*,"
+        "/statusz",
+        "get|core|nodes/metrics"}},
       {"system:basic-user",
        "",
        "",
@@ -63,12 +65,14 @@ const std::vector<RoleRow>& UserRoles() {
         "impersonate|core|serviceaccounts",
         "WRITE|core|pods,pods/attach,pods/exec,pods/portforward,pods/proxy",
         "create|core|pods/eviction",
-        "WRITE|core|configmaps,events,persistentvolumeclaims,replicationcontrollers,"
+        "WRITE|core|configmaps,persistentvolumeclaims,replicationcontrollers,"
         "replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy",
-        "create|core|serviceaccounts/token",
+        "create|core|serviceaccounts/token", "WRITE|core,events.k8s.io|events",
         "WRITE|apps|daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,"
         "replicasets/scale,statefulsets,statefulsets/scale",
         "WRITE|autoscaling|horizontalpodautoscalers", "WRITE|batch|cronjobs,jobs",
+        "WRITE|extensions|daemonsets,deployments,deployments/rollback,deployments/scale,ingresses,"
+        "networkpolicies,replicasets,replicasets/scale,replicationcontrollers/scale",
         "WRITE|policy|poddisruptionbudgets", "WRITE|networking.k8s.io|ingresses,networkpolicies",
         "WRITE|resource.k8s.io|resourceclaims,resourceclaimtemplates",
         "READ,WRITE|coordination.k8s.io|leases",
@@ -80,20 +84,30 @@ const std::vector<RoleRow>& UserRoles() {
        {"READ|core|configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,"
         "replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,"
         "services/status",
-        "READ|core|bindings,events,limitranges,namespaces/status,pods/log,pods/status,"
+        "READ|core|bindings,limitranges,namespaces/status,pods/log,pods/status,"
         "replicationcontrollers/status,resourcequotas,resourcequotas/status",
-        "READ|core|namespaces", "READ|discovery.k8s.io|endpointslices",
+        "READ|core|namespaces", "READ|core,events.k8s.io|events",
+        "READ|discovery.k8s.io|endpointslices",
         "READ|apps|controllerrevisions,daemonsets,daemonsets/status,deployments,"
         "deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,"
         "statefulsets,statefulsets/scale,statefulsets/status",
         "READ|autoscaling|horizontalpodautoscalers,horizontalpodautoscalers/status",
         "READ|batch|cronjobs,cronjobs/status,jobs,jobs/status",
+        "READ|extensions|daemonsets,daemonsets/status,deployments,deployments/scale,"
+        "deployments/status,ingresses,ingresses/status,networkpolicies,replicasets,"
+        "replicasets/scale,replicasets/status,replicationcontrollers/scale",
         "READ|policy|poddisruptionbudgets,poddisruptionbudgets/status",
         "READ|networking.k8s.io|ingresses,ingresses/status,networkpolicies",
         "READ|resource.k8s.io|resourceclaims,resourceclaims/status,resourceclaimtemplates",
         "READ|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
         StrCat("READ|", api::JobGroups(), "|*")}},
       {"system:aggregated-metrics-reader", "view", "", {"READ|metrics.k8s.io|nodes,pods"}},
+  };
+  return rows;
+}
+
+const std::vector<RoleRow>& SwellRoles() {
+  static const std::vector<RoleRow> rows = {
       // What `swell user create --role` binds in projects: Kubernetes' own three under the names
       // that people have here, and what everybody sees of the cluster.
       {"project-admin", "", "admin", {}},
@@ -121,6 +135,8 @@ const std::vector<RoleRow>& UserRoles() {
   return rows;
 }
 
+// Nodes have system:node here, so it is smaller than Kubernetes' role of that name: there the
+// role is nobody's, and an authorizer looks at each object.
 const std::vector<RoleRow>& SystemRoles() {
   static const std::vector<RoleRow> rows = {
       {"system:node",
@@ -132,7 +148,7 @@ const std::vector<RoleRow>& SystemRoles() {
         "create,get,list,watch|core|nodes",
         "patch,update|core|nodes/status",
         "patch,update|core|nodes",
-        "create,patch,update|core|events",
+        "create,patch,update|core,events.k8s.io|events",
         "READ|core|pods",
         "create,delete|core|pods",
         "patch,update|core|pods/status",
@@ -155,7 +171,8 @@ const std::vector<RoleRow>& SystemRoles() {
        "",
        "",
        {"READ|core|nodes", "proxy|core|nodes",
-        "*|core|nodes/log,nodes/metrics,nodes/proxy,nodes/stats"}},
+        "*|core|nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,"
+        "nodes/stats"}},
       {"system:auth-delegator",
        "",
        "",
@@ -176,19 +193,19 @@ const std::vector<RoleRow>& SystemRoles() {
        "",
        {"create,patch,update|core,events.k8s.io|events",
         "create|coordination.k8s.io|leases",
-        "get,update|coordination.k8s.io|leases|kube-scheduler",
+        "READ,update|coordination.k8s.io|leases|kube-scheduler",
+        "READ,WRITE|coordination.k8s.io|leasecandidates",
         "READ|core|nodes",
         "delete,get,list,watch|core|pods",
         "create|core|bindings,pods/binding",
         "patch,update|core|pods/status",
         "READ|core|replicationcontrollers,services",
-        "READ|apps|replicasets",
+        "READ|apps,extensions|replicasets",
         "READ|apps|statefulsets",
         "READ|policy|poddisruptionbudgets",
-        "READ,update|core|persistentvolumeclaims,persistentvolumes",
+        "READ|core|persistentvolumeclaims,persistentvolumes",
         "create|authentication.k8s.io|tokenreviews",
         "create|authorization.k8s.io|subjectaccessreviews",
-        "READ|storage.k8s.io|storageclasses",
         "READ|core|namespaces",
         "READ|storage.k8s.io|csidrivers,csinodes,csistoragecapacities,volumeattachments",
         "READ|resource.k8s.io|deviceclasses,devicetaintrules,resourceslices",
@@ -332,8 +349,9 @@ void AddKubeSystem(DefaultRbac& defaults) {
 
 DefaultRbac MakeDefaultRbac() {
   DefaultRbac defaults;
-  for (const RoleRow& row : UserRoles()) defaults.cluster_roles.push_back(MakeRole(row));
-  for (const RoleRow& row : SystemRoles()) defaults.cluster_roles.push_back(MakeRole(row));
+  for (const auto* rows : {&UserRoles(), &SwellRoles(), &SystemRoles()}) {
+    for (const RoleRow& row : *rows) defaults.cluster_roles.push_back(MakeRole(row));
+  }
   for (const BindingRow& row : kBindings) {
     defaults.cluster_role_bindings.push_back(MakeBinding(row));
   }
