@@ -1,5 +1,6 @@
 #include "kube/apiserver/access/rbac_defaults.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -345,7 +346,23 @@ void AddKubeSystem(DefaultRbac& defaults) {
   defaults.role_bindings.push_back(std::move(binding));
 }
 
+bool AreWords(const json::Value& rule, std::string_view field, std::string_view words) {
+  return json::Equal(json::Value(json::GetArray(rule, {field})), json::Value(List(words)));
+}
+
 }  // namespace
+
+bool IsRetiredRule(std::string_view role, const json::Value& rule) {
+  if (role != "system:aggregate-to-edit") return false;
+  if (!AreWords(rule, "verbs", "WRITE") || !AreWords(rule, "resources", "*")) return false;
+  if (json::Find(rule, {"resourceNames"}) != nullptr) return false;
+  const json::Array groups = json::GetArray(rule, {"apiGroups"});
+  const json::Array own = List(api::JobGroups());
+  return !groups.empty() &&
+         std::all_of(groups.begin(), groups.end(), [&own](const json::Value& group) {
+           return std::find(own.begin(), own.end(), group) != own.end();
+         });
+}
 
 DefaultRbac MakeDefaultRbac() {
   DefaultRbac defaults;

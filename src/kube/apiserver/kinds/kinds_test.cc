@@ -348,6 +348,36 @@ TEST(Bootstrap, RolesOfAnEarlierVersionGetTheRulesThatTheyLack) {
   EXPECT_TRUE(json::GetArray(server.Get(path).body, {"rules"}).empty());
 }
 
+TEST(Bootstrap, ARuleOfAnEarlierVersionThatAllowedTooMuchIsTakenAway) {
+  const std::string path =
+      "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:aggregate-to-edit";
+  const auto rule = [](std::string_view groups, std::string_view verbs) {
+    return StrCat(R"({"apiGroups":[)", groups, R"(],"resources":["*"],"verbs":[)", verbs, "]}");
+  };
+  constexpr std::string_view kWrite = R"("create","delete","deletecollection","patch","update")";
+  const std::string old = rule(R"("elasticdl.org","kubeflow.org","training.kubedl.io")", kWrite);
+  const std::string foreign = rule(R"("kubeflow.org","example.com")", kWrite);
+  const std::string other = rule(R"("kubeflow.org")", R"("update")");
+  const std::string rules = StrCat(R"("rules":[)", old, ",", foreign, ",", other, "]");
+  TestServer server;
+  server.Boot();
+  const size_t defaults = json::GetArray(server.Get(path).body, {"rules"}).size();
+  ASSERT_EQ(server.Merge(path, StrCat("{", rules, "}")).status, 200);
+  server.Boot();
+  ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+  const json::Value renewed = server.Get(path).body;
+  const json::Array& left = json::GetArray(renewed, {"rules"});
+  ASSERT_EQ(left.size(), defaults + 2);
+  EXPECT_TRUE(json::Equal(left[0], *json::Parse(foreign))) << json::Print(left[0]);
+  EXPECT_TRUE(json::Equal(left[1], *json::Parse(other))) << json::Print(left[1]);
+  const std::string stay = StrCat(
+      R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},)",
+      rules, "}");
+  ASSERT_EQ(server.Merge(path, stay).status, 200);
+  server.Boot();
+  EXPECT_EQ(json::GetArray(server.Get(path).body, {"rules"}).size(), 3u);
+}
+
 TEST(Bootstrap, KubeflowsTrainingRuntimeIsMadeWhereItIsMissing) {
   const std::string path =
       "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes/torch-distributed";

@@ -182,11 +182,14 @@ bool IsOutdated(const Step& step, const json::Value& crd) {
   return stored == nullptr || !json::Equal(*stored, *wanted);
 }
 
-// As Kubernetes does with its default roles: rules that are missing are added, none is taken away,
-// unless the role's annotation says that it shall stay as it is.
+// As Kubernetes does with its default roles: rules that are missing are added, and those of others
+// stay, unless the role's annotation says that it shall stay as it is.
 void RenewRole(const Step& step, json::Value& role) {
   if (api::Annotation(role, "rbac.authorization.kubernetes.io/autoupdate") != "true") return;
-  json::Array rules = json::GetArray(role, {"rules"});
+  json::Array rules;
+  for (const json::Value& rule : json::GetArray(role, {"rules"})) {
+    if (!IsRetiredRule(api::Name(role), rule)) rules.push_back(rule);
+  }
   for (const json::Value& rule : json::GetArray(step.object, {"rules"})) {
     const bool there = std::any_of(rules.begin(), rules.end(), [&rule](const json::Value& one) {
       return json::Equal(one, rule);
