@@ -340,14 +340,18 @@ TEST_F(SubmitterTest, WorkloadsCarryTheirAuthorToTheirPods) {
       kAlice, "POST", kCronJobs,
       R"({"metadata":{"name":"c"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":)"
       R"({"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}})");
-  const json::Value forger =
-      Must(kBob, "PATCH", StrCat(kCronJobs, "/c").c_str(),
-           R"({"spec":{"jobTemplate":{"metadata":{"annotations":{"swell.dev/user":"bob"}}}}})");
+  const json::Value forger = Must(
+      kBob, "PATCH", StrCat(kCronJobs, "/c").c_str(),
+      R"({"spec":{"jobTemplate":{"metadata":{"annotations":{"swell.dev/user":"bob","mine":"1",)"
+      R"("swell.dev/restarts":"-9","swell.dev/pod-security":"privileged"}}}}})");
   for (const json::Value* one : {&cron, &forger}) {
     const json::Value* jobs = json::Find(*one, {"spec", "jobTemplate"});
     EXPECT_EQ(api::Annotation(*jobs, "swell.dev/user"), "alice");
     EXPECT_EQ(api::Annotation(*json::Find(*jobs, {"spec", "template"}), "swell.dev/user"), "alice");
+    EXPECT_EQ(api::Annotation(*jobs, "swell.dev/restarts"), "");
+    EXPECT_EQ(api::Annotation(*jobs, "swell.dev/pod-security"), "");
   }
+  EXPECT_EQ(api::Annotation(*json::Find(forger, {"spec", "jobTemplate"}), "mine"), "1");
 }
 
 TEST_F(SubmitterTest, ACronsJobsAreOfWhoWroteThem) {

@@ -74,11 +74,9 @@ void KeepSystemMarks(const Admission& admission, json::Value& object, const json
   const Work work = WorkOf(admission.kind);
   if (work == Work::kNone || !IsWrittenByPeople(admission)) return;
   Keep(admission, object, old);
-  // Pods are made of templates as they are: nothing in them is a fact about a pod yet.
+  // Pods and jobs are made of templates as they are: nothing in them is a fact about one yet.
   for (json::Value* one : TemplatesOf(work, object)) Keep(admission, *one, nullptr);
-  // Nor in the job that a Cron makes again and again.
-  json::Value* job = work == Work::kCronWorkload ? TemplateOf(work, object) : nullptr;
-  if (job != nullptr) Keep(admission, *job, nullptr);
+  if (json::Value* job = JobTemplateOf(work, object)) Keep(admission, *job, nullptr);
 }
 
 Status CheckNodeName(const Admission& admission,

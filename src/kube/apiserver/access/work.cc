@@ -150,6 +150,13 @@ const json::Value* TemplateOf(Work work, const json::Value& object) {
   return at == &object || at == nullptr || !at->is_object() ? nullptr : at;
 }
 
+json::Value* JobTemplateOf(Work work, json::Value& object) {
+  if (work == Work::kCronWorkload) return TemplateOf(work, object);
+  if (work != Work::kCronTemplate) return nullptr;
+  json::Value* job = json::FindMutable(object, {"spec", "jobTemplate"});
+  return job != nullptr && job->is_object() ? job : nullptr;
+}
+
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
   std::vector<json::Value*> found;
   if (HasRoles(work)) {

@@ -28,6 +28,8 @@ Work WorkOf(const api::KindInfo& kind);
 // of a Cron. Null where the object has none.
 json::Value* TemplateOf(Work work, json::Value& object);
 const json::Value* TemplateOf(Work work, const json::Value& object);
+// The job that a Cron or a CronJob makes again and again. Null for other kinds.
+json::Value* JobTemplateOf(Work work, json::Value& object);
 // All templates of pods in the object; a pod has no template. Those of a Cron are those of its job.
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
 std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object);

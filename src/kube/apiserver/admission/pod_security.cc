@@ -328,6 +328,9 @@ void StampPodSecurity(const Admission& admission, json::Value& object, const jso
   if (work == Work::kCronWorkload) {
     for (json::Value* one : TemplatesOf(work, object)) Stamp(*one, false);
   }
+  // The mark is in its template.
+  json::Value* job = work == Work::kCronTemplate ? JobTemplateOf(work, object) : nullptr;
+  if (job != nullptr) Stamp(*job, false);
   if (work == Work::kTemplate || work == Work::kCronTemplate || work == Work::kCronWorkload) {
     json::Value* is = TemplateOf(work, object);
     const json::Value* was = same ? TemplateOf(work, *old) : nullptr;
