@@ -122,6 +122,7 @@ class DeviceCatalog {
     std::string problem;  // why a condition is not understood
   };
   struct Kind {
+    std::string exact;  // what is asked for, in full: names are cut, and may be alike
     std::string device_class;
     Programs conditions;
     std::string problem;
@@ -141,6 +142,7 @@ class DeviceCatalog {
     // Attributes in which the devices of one pod differ, with those of other kinds of that mark.
     std::vector<std::pair<std::string, std::string>> distinct;
   };
+  using Kinds = std::map<std::string, Kind, std::less<>>;
   // Devices of a kind for a request of a claim that has none yet.
   struct Want {
     std::string claim, request, kind;
@@ -183,10 +185,11 @@ class DeviceCatalog {
   bool OnSomeNode(const std::string& kind, int64_t count);
   int64_t UsualCount(const std::string& kind);
   bool TakeKind(const std::string& ns);
+  Kinds::iterator FindKind(std::string_view exact, std::string& name);
   std::string KindFor(const api::DeviceWish& wish, const std::string& ns);
   std::string DeriveKind(const std::string& ns,
                          const std::string& base,
-                         const std::string& name,
+                         const std::string& how,
                          const std::function<void(Kind&)>& change);
   void FindOutAnew(const std::string& kind);
   std::string Resource(const std::string& kind) const;
@@ -215,7 +218,7 @@ class DeviceCatalog {
   std::map<std::string, Node, std::less<>> nodes_;
   std::map<std::string, Class, std::less<>> classes_;
   std::map<std::string, json::SharedValue, std::less<>> taint_rules_;
-  std::map<std::string, Kind, std::less<>> kinds_;
+  Kinds kinds_;
   std::map<std::string, size_t>
       made_;  // how many of them pods of a namespace were the first to ask
   std::set<std::string> changed_;

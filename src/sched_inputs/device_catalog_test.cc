@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
@@ -468,6 +469,39 @@ TEST_F(DeviceCatalogTest, GpusThatArePlainlyRequestedComeFirst) {
   EXPECT_EQ(grants->gpus, (std::vector<int>{2, 0}));
   EXPECT_FALSE(catalog_.GrantsFor(Pod("a", "c"), View(), "n1", {2}).ok());
   EXPECT_FALSE(catalog_.GrantsFor(Pod("a", "c"), View(), "elsewhere", {0}).ok());
+}
+
+// Two conditions beyond the length of names, of one name.
+std::pair<std::string, std::string> ConditionsOfOneName() {
+  std::string start;
+  while (start.size() < 200) start += "1 == 1 && ";
+  std::map<uint64_t, std::string> of_hash;
+  for (int i = 0;; ++i) {
+    const std::string condition = StrCat(start, i, " >= 0");
+    const auto [known, fresh] = of_hash.emplace(StableHash(condition) % 1'000'000, condition);
+    if (!fresh) return {known->second, condition};
+  }
+}
+
+TEST_F(DeviceCatalogTest, KindsOfOneNameAreTwo) {
+  Gpus("n1", {"A", "A"});
+  auto ask = [this](const std::string& claim, const std::string& condition) {
+    Claim(claim, Exactly(StrCat("allocationMode: All, deviceClassName: gpu.swell.dev, selectors: "
+                                "[{cel: {expression: \"",
+                                condition, "\"}}]")));
+    return Asked(Pod(claim, claim));
+  };
+  // On one line the second half is a part of the comment.
+  const std::string none = ask("a", "true // all\\n&& false");
+  const std::string all = ask("b", "true // all && false");
+  EXPECT_EQ(all,
+            "GPUs of class gpu.swell.dev with true // all && false' (all 2)=2;nvidia.com/gpu=2;");
+  EXPECT_EQ(none.find("(all 2)"), std::string::npos) << none;
+  EXPECT_EQ(ask("c", "true // all\\n&& false"), none);
+  const auto [one, other] = ConditionsOfOneName();
+  const std::string first = ask("d", one);
+  EXPECT_NE(ask("e", other), first);
+  EXPECT_EQ(ask("f", one), first);
 }
 
 TEST_F(DeviceCatalogTest, KindsAreBoundedAndForgotten) {

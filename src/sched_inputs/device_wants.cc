@@ -32,8 +32,7 @@ std::string ConditionText(std::string_view expression) {
   return StrCat(text.substr(0, end), "... #", StableHash(text) % 1'000'000);
 }
 
-// "class gpu.example.com with device.attributes… and memory of 10Gi". Wishes with one name are one
-// kind.
+// "class gpu.example.com with device.attributes… and memory of 10Gi".
 std::string KindName(const api::DeviceWish& wish) {
   std::vector<std::string> parts;
   for (std::string_view expression : wish.selectors) parts.push_back(ConditionText(expression));
@@ -47,6 +46,26 @@ std::string KindName(const api::DeviceWish& wish) {
   }
   return StrCat("class ", wish.device_class, wish.admin ? " for admins" : "",
                 parts.empty() ? "" : " with ", Join(parts, " and "));
+}
+
+// No two wishes that differ have one such text, whatever is in their parts.
+std::string ExactText(const api::DeviceWish& wish) {
+  std::string text = wish.admin ? "admin" : "";
+  auto add = [&text](std::string_view part) { text += StrCat(part.size(), ":", part); };
+  add(wish.device_class);
+  add(StrCat(wish.selectors.size()));
+  for (std::string_view expression : wish.selectors) add(expression);
+  add(StrCat(wish.amounts.size()));
+  for (const auto& [name, amount] : wish.amounts) {
+    add(name);
+    add(amount.ToString());
+  }
+  for (const api::DeviceToleration& one : wish.tolerations) {
+    add(one.key);
+    add(one.exists ? "" : StrCat("=", one.value));
+    add(one.effect);
+  }
+  return text;
 }
 
 // The pod, if it exists and has not ended; null otherwise.
@@ -153,13 +172,23 @@ bool DeviceCatalog::TakeKind(const std::string& ns) {
   return false;
 }
 
+// The kind that is asked for so. Another one may have its name, by chance or on purpose: `name`
+// becomes one that no other has.
+DeviceCatalog::Kinds::iterator DeviceCatalog::FindKind(std::string_view exact, std::string& name) {
+  auto known = kinds_.find(name);
+  while (known != kinds_.end() && known->second.exact != exact) known = kinds_.find(name += "'");
+  return known;
+}
+
 // The name of the wish's kind, which is made if needed. Empty: there are too many kinds.
 std::string DeviceCatalog::KindFor(const api::DeviceWish& wish, const std::string& ns) {
-  const std::string name = KindName(wish);
-  auto known = kinds_.find(name);
+  std::string name = KindName(wish);
+  std::string exact = ExactText(wish);
+  auto known = FindKind(exact, name);
   if (known == kinds_.end()) {
     if (!TakeKind(ns)) return "";
     Kind kind;
+    kind.exact = std::move(exact);
     kind.device_class = wish.device_class;
     for (std::string_view expression : wish.selectors) {
       kind.conditions.push_back(CompileCondition(expression, kind.problem));
@@ -193,14 +222,17 @@ void DeviceCatalog::FindOutSize(const std::string& name, Kind& kind) {
   if (kind.gpus || kind.part_ppm != before) FindOutAnew(name);
 }
 
-// Makes a kind that is `base` with a change.
+// Makes a kind that is `base` with a change. `how`: the change as a part of its name. The change
+// adds what else there is to it to `exact`.
 std::string DeviceCatalog::DeriveKind(const std::string& ns,
                                       const std::string& base,
-                                      const std::string& name,
+                                      const std::string& how,
                                       const std::function<void(Kind&)>& change) {
   Kind derived = kinds_.find(base)->second;
+  derived.exact += StrCat(how.size(), how);
   change(derived);
-  const auto known = kinds_.find(name);
+  std::string name = StrCat(base, how);
+  const auto known = FindKind(derived.exact, name);
   const bool same = known != kinds_.end() && known->second.gpus == derived.gpus &&
                     known->second.part_ppm == derived.part_ppm;
   if (same) return name;
@@ -290,11 +322,11 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
       }
       int64_t count = wish.count;
       if (wish.admin && count > 1 && !wish.all) {
-        kind = DeriveKind(needs.ns, kind, StrCat(kind, " (at least ", count, ")"),
+        kind = DeriveKind(needs.ns, kind, StrCat(" (at least ", count, ")"),
                           [count](Kind& enough) { enough.least = count; });
       } else if (wish.all && !wish.admin) {
         count = UsualCount(kind);
-        kind = DeriveKind(needs.ns, kind, StrCat(kind, " (all ", count, ")"),
+        kind = DeriveKind(needs.ns, kind, StrCat(" (all ", count, ")"),
                           [count](Kind& whole) { whole.all = count; });
       }
       if (want.kind.empty() || OnSomeNode(kind, count)) {
@@ -350,10 +382,11 @@ bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
     }
     for (const size_t i : members) {
       std::string& kind = needs.wants[i].kind;
-      const std::string name =
-          StrCat(kind, " alike in ", match.attribute,
+      const std::string how =
+          StrCat(" alike in ", match.attribute,
                  members.size() > 1 ? StrCat(" #", StableHash(all) % 1'000'000) : "");
-      kind = DeriveKind(needs.ns, kind, name, [&](Kind& alike) {
+      kind = DeriveKind(needs.ns, kind, how, [&](Kind& alike) {
+        if (members.size() > 1) alike.exact += all;
         alike.alike = match.attribute;
         alike.together = together;
       });
@@ -372,7 +405,7 @@ void DeviceCatalog::AddDistinct(std::string_view attribute,
   while (!needs.marks.insert(mark).second) mark += "'";  // another claim of the pod has it
   for (const size_t i : members) {
     std::string& kind = needs.wants[i].kind;
-    kind = DeriveKind(needs.ns, kind, StrCat(kind, " distinct in ", mark),
+    kind = DeriveKind(needs.ns, kind, StrCat(" distinct in ", mark),
                       [&](Kind& differs) { differs.distinct.emplace_back(attribute, mark); });
   }
 }
