@@ -205,6 +205,18 @@ TEST_F(DeviceCatalogTest, DevicesThatMatchHaveOneValue) {
   EXPECT_NE(Kinds("n1", "3").find("alike in gpu.swell.dev/model=1,2;"), std::string::npos);
 }
 
+TEST_F(DeviceCatalogTest, APodThatAsksForMoreThatMatchLeavesOthersTheirs) {
+  Gpus("n1", {"A", "B", "B"});
+  for (const int count : {3, 2}) {
+    Claim("c", StrCat(Exactly(StrCat("deviceClassName: gpu.swell.dev, count: ", count)),
+                      ", constraints: [{matchAttribute: gpu.swell.dev/model}]"));
+    EXPECT_EQ(Asked(Pod("a", "c")),
+              StrCat("GPUs of class gpu.swell.dev alike in gpu.swell.dev/model=", count,
+                     ";nvidia.com/gpu=", count, ";"));
+    EXPECT_NE(Kinds("n1", "3").find("alike in gpu.swell.dev/model=1,2;"), std::string::npos);
+  }
+}
+
 TEST_F(DeviceCatalogTest, DevicesThatDifferTakeTheOnlyOneOfTheirValue) {
   Gpus("n1", {"A", "B", "B"});
   Claim("c", StrCat(Exactly("deviceClassName: gpu.swell.dev, count: 2"),

@@ -377,7 +377,8 @@ bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
     std::vector<std::pair<std::string, int64_t>> together;
     std::string all;
     for (const size_t i : members) {
-      together.emplace_back(needs.wants[i].kind, needs.wants[i].count);
+      // Alone, its count is looked at with the pod: the kind serves pods of any count.
+      together.emplace_back(needs.wants[i].kind, members.size() > 1 ? needs.wants[i].count : 1);
       all += StrCat(needs.wants[i].kind, " x ", needs.wants[i].count, ";");
     }
     for (const size_t i : members) {
