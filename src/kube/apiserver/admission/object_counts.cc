@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -13,6 +14,7 @@ namespace swell::apiserver {
 namespace {
 
 constexpr char kProjects[] = "projects.swell.dev";
+constexpr char kPods[] = "pods";
 
 struct Count {
   int64_t durable = 0;
@@ -26,6 +28,9 @@ struct Bound {
 
 struct ObjectCounts final : CorePart {
   std::map<std::string, std::map<std::string, Count>> by_namespace;  // and resource
+  // Names of pods that have ended, by namespace: as with a ResourceQuota of pods they do not count.
+  // The pod janitor deletes the oldest of them. Those that a finalizer keeps count again.
+  std::map<std::string, std::set<std::string>> ended;
   std::optional<std::map<std::string, Bound>> bounds;  // by namespace; empty: to be read anew
   std::map<std::string, int64_t> generations;          // of the projects that they are from
 };
@@ -67,10 +72,27 @@ bool IsStatusOnly(const ObjectCounts& counts, store::EventType type, const store
          known->second == GenerationOf(*project.Parsed());
 }
 
+bool IsEndedPod(const store::Entry& pod) {
+  const std::string phase = FieldOf(pod, "status.phase");
+  return (phase == "Succeeded" || phase == "Failed") && !api::IsDeleting(*pod.Parsed());
+}
+
+void NoteEnded(ObjectCounts& counts, store::EventType type, const store::Entry& entry) {
+  const store::Key& key = entry.key;
+  if (key.resource != kPods) return;
+  if (type != store::EventType::kDeleted && IsEndedPod(entry)) {
+    counts.ended[key.ns].insert(key.name);
+  } else if (const auto names = counts.ended.find(key.ns); names != counts.ended.end()) {
+    names->second.erase(key.name);
+    if (names->second.empty()) counts.ended.erase(names);
+  }
+}
+
 void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
   auto& counts = core.Get<ObjectCounts>();
   const store::Key& key = entry->key;
   if (key.resource == kProjects && !IsStatusOnly(counts, type, *entry)) counts.bounds.reset();
+  if (ok) NoteEnded(counts, type, *entry);
   if (!IsCounted(key) || type == store::EventType::kModified) return;
   auto& resources = counts.by_namespace[key.ns];
   Count& count = resources[key.resource];
@@ -89,7 +111,10 @@ int64_t HowMany(const ObjectCounts& counts, const store::Key& key) {
   const auto resources = counts.by_namespace.find(key.ns);
   if (resources == counts.by_namespace.end()) return 0;
   const auto found = resources->second.find(key.resource);
-  return found == resources->second.end() ? 0 : found->second.durable + found->second.accepted;
+  if (found == resources->second.end()) return 0;
+  const int64_t all = found->second.durable + found->second.accepted;
+  const auto ended = key.resource == kPods ? counts.ended.find(key.ns) : counts.ended.end();
+  return ended == counts.ended.end() ? all : all - static_cast<int64_t>(ended->second.size());
 }
 
 }  // namespace
@@ -99,6 +124,7 @@ void RegisterObjectCounts(Core& core) {
   for (const store::EntryPtr& entry : core.store.TakeSnapshot().entries) {
     const store::Key& key = entry->key;
     if (IsCounted(key)) ++counts.by_namespace[key.ns][key.resource].durable;
+    NoteEnded(counts, store::EventType::kAdded, *entry);
   }
   core.hooks.AddWritten(ObjectWritten);
 }
@@ -116,7 +142,8 @@ Status CheckObjectCount(const Admission& admission) {
   return ForbiddenError(
       admission.kind, admission.name,
       StrCat("exceeded quota: project ", project, " has ", there, " ", admission.kind.plural,
-             " in namespace ", key.ns, ", and may have ", most,
+             " in namespace ", key.ns, key.resource == kPods ? " that have not ended" : "",
+             ", and may have ", most,
              "; delete some, or have an administrator raise spec.maxObjectsPerKind of the project "
              "(swell project edit ",
              project, " --max-objects N)"));

@@ -36,8 +36,9 @@ TEST_F(ObjectCountsTest, AProjectHasNoMoreOfAKindThanItMay) {
   const Answer third = server_.Post(kLabPods, PodJson("c"));
   EXPECT_EQ(third.status, 403);
   EXPECT_EQ(third.Message(),
-            "pods \"c\" is forbidden: exceeded quota: project lab has 2 pods in namespace lab, and "
-            "may have 2; delete some, or have an administrator raise spec.maxObjectsPerKind of the "
+            "pods \"c\" is forbidden: exceeded quota: project lab has 2 pods in namespace lab "
+            "that have not ended, and may have 2; delete some, or have an administrator raise "
+            "spec.maxObjectsPerKind of the "
             "project (swell project edit lab --max-objects N)");
   EXPECT_EQ(server_.Post(StrCat(kLabPods, "?dryRun=All"), PodJson("c")).status, 403);
   // Each kind has a count of its own, and so has each namespace.
@@ -91,6 +92,42 @@ TEST_F(ObjectCountsTest, ABoundIsSeenThoughTheStatusOfItsProjectIsWrittenAllTheT
   EXPECT_EQ(write_status("d"), 403);
   EXPECT_EQ(server_.Delete(kProject).status, 200);
   EXPECT_EQ(MakeMap("d").status, 201);
+}
+
+TEST_F(ObjectCountsTest, PodsThatHaveEndedDoNotCount) {
+  auto end = [this](const std::string& name, const std::string& phase) {
+    const Answer ended = server_.Merge(StrCat(kLabPods, "/", name, "/status"),
+                                       StrCat(R"({"status":{"phase":")", phase, R"("}})"));
+    EXPECT_EQ(ended.status, 200) << ended.text;
+  };
+  auto make = [this](const std::string& name) {
+    return server_.Post(kLabPods, PodJson(name)).status;
+  };
+  EXPECT_EQ(make("a"), 201);
+  EXPECT_EQ(make("b"), 201);
+  end("a", "Running");
+  EXPECT_EQ(make("c"), 403);
+  end("a", "Succeeded");
+  end("b", "Failed");
+  EXPECT_EQ(make("c"), 201);
+  server_.server = ApiServer::Create(server_.executor, server_.executor, server_.random,
+                                     *server_.store, Options{});
+  EXPECT_EQ(make("d"), 201);
+  EXPECT_EQ(make("e"), 403);
+  // A pod that has ended, and that a finalizer keeps, counts once it is deleted.
+  const std::string pod = StrCat(kLabPods, "/b");
+  ASSERT_EQ(server_.Merge(pod, R"({"metadata":{"finalizers":["x.example.com/y"]}})").status, 200);
+  EXPECT_EQ(server_.Delete(StrCat(kLabPods, "/d")).status, 200);
+  EXPECT_EQ(server_.Delete(pod).status, 200);
+  EXPECT_EQ(make("e"), 403);
+  ASSERT_EQ(server_.Merge(pod, R"({"metadata":{"finalizers":null}})").status, 200);
+  EXPECT_EQ(make("d"), 201);
+  // What has not counted is not taken off once more, and a new pod of its name counts.
+  EXPECT_EQ(server_.Delete(StrCat(kLabPods, "/a")).status, 200);
+  EXPECT_EQ(make("a"), 403);
+  EXPECT_EQ(server_.Delete(StrCat(kLabPods, "/c")).status, 200);
+  EXPECT_EQ(make("a"), 201);
+  EXPECT_EQ(make("c"), 403);
 }
 
 TEST_F(ObjectCountsTest, EventsHaveBoundsOfTheirOwn) {
