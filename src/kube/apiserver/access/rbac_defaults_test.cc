@@ -178,7 +178,8 @@ PolicyRules RulesOf(const Recorded& recorded) {
 // Without rules for Swell's own kinds.
 std::map<std::string, PolicyRules> DefaultRoles() {
   std::set<std::string> own = {"swell.dev"};
-  for (std::string_view group : Split(api::JobGroups(), ',')) own.emplace(group);
+  const std::string groups = api::JobGroups();
+  for (std::string_view group : Split(groups, ',')) own.emplace(group);
   std::map<std::string, PolicyRules> roles;
   for (const json::Value& role : MakeDefaultRbac().cluster_roles) {
     PolicyRules& rules = roles[std::string(api::Name(role))] = ReadRules(role);
