@@ -597,6 +597,9 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   for (const std::string& path : rule.priority_paths) {
     if (priority.empty()) priority = TextAt(owner, path);
   }
+  // The right to a class that Kubernetes itself needs is checked when pods are made, and not for
+  // owners of every kind.
+  if (priority.starts_with("system-")) priority.clear();
   if (priority.empty()) priority = api::PriorityClassName(pod);
   if (priority.empty()) priority = rule.priority_class;
   if (!priority.empty()) spec["priorityClassName"] = priority;

@@ -163,6 +163,18 @@ TEST(GroupingRules, PodsMayNameTheirObject) {
   EXPECT_EQ(rules.Named(Y("{metadata: {name: p}}"), named), nullptr);
 }
 
+TEST(GroupingRules, OnlyPodsAskForAClassThatKubernetesNeeds) {
+  const std::string mpi =
+      "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: m}\nspec: "
+      "{mpiReplicaSpecs: {Worker: {replicas: 4}}, runPolicy: {schedulingPolicy: "
+      "{priorityClass: system-node-critical}}}\n";
+  EXPECT_EQ(Grouped(mpi, "{metadata: {name: p}}"), "mpijob.m: launcher 0, worker 4; worker");
+  EXPECT_EQ(Grouped(mpi, "{metadata: {name: p}, spec: {priorityClassName: high}}"),
+            "mpijob.m: launcher 0, worker 4; worker; high");
+  EXPECT_EQ(Grouped(mpi, "{metadata: {name: p}, spec: {priorityClassName: system-node-critical}}"),
+            "mpijob.m: launcher 0, worker 4; worker; system-node-critical");
+}
+
 TEST(GroupingRules, KubernetesOwnGroupsSayHowTheyAreStopped) {
   const GroupingRules rules;
   std::string_view named;
