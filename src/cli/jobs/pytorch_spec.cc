@@ -30,6 +30,10 @@ json::Object EnvVar(std::string_view name, std::string_view value) {
   return json::Object{{"name", name}, {"value", value}};
 }
 
+json::Object SourcedVar(std::string_view name, json::Object source) {
+  return json::Object{{"name", name}, {"valueFrom", std::move(source)}};
+}
+
 // As the server has it (CheckTemplateAsks).
 constexpr int64_t kAmountMax = int64_t{1} << 60;
 
@@ -153,11 +157,12 @@ struct PodParts {
 
 Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
   auto add = [&](std::string name, json::Object source, const std::string& path,
-                 bool read_only = false) {
+                 bool read_only = false, const std::string& propagation = "") {
     source["name"] = name;
     parts.volumes.push_back(std::move(source));
     json::Object mount{{"name", name}, {"mountPath", path}};
     if (read_only) mount["readOnly"] = true;
+    if (!propagation.empty()) mount["mountPropagation"] = propagation;
     parts.mounts.push_back(std::move(mount));
   };
   int number = 0;
@@ -177,7 +182,7 @@ Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
   }
   number = 0;
   for (const PodMount& mount : spec.mounts) {
-    add(StrCat("volume-", number++), mount.source, mount.path, mount.read_only);
+    add(StrCat("volume-", number++), mount.source, mount.path, mount.read_only, mount.propagation);
   }
   if (!spec.share_memory.empty()) {
     add("dshm",
@@ -206,6 +211,10 @@ Status AddSync(const PyTorchSpec& spec, PodParts& parts) {
   json::Object init{{"name", "init-code"}};
   json::Array env;
   for (const auto& [name, value] : spec.env) env.push_back(EnvVar(name, value));
+  if (!spec.sync_secret.empty()) {
+    env.push_back(SourcedVar("GIT_SYNC_USERNAME", SecretSource(spec.sync_secret, "username")));
+    env.push_back(SourcedVar("GIT_SYNC_PASSWORD", SecretSource(spec.sync_secret, "password")));
+  }
   if (spec.sync_mode == "git") {
     init["image"] = spec.sync_image.empty() ? kGitSyncImage : spec.sync_image;
     env.push_back(EnvVar("GIT_SYNC_REPO", spec.sync_source));
@@ -243,18 +252,21 @@ void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
     parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", spec.nproc_per_node));
   }
   const auto given = [&spec](std::string_view name) {
-    return std::ranges::any_of(spec.env, [name](const auto& pair) { return pair.first == name; });
+    const auto is = [name](const auto& pair) { return pair.first == name; };
+    return std::ranges::any_of(spec.env, is) || std::ranges::any_of(spec.sourced_env, is);
   };
   for (const auto& [name, value] : spec.own_env) {
     if (!given(name)) parts.env.push_back(EnvVar(name, value));
   }
   for (const auto& [name, field] : spec.field_env) {
     if (given(name)) continue;
-    json::Value variable = json::Object{{"name", name}};
-    json::Set(variable, {"valueFrom", "fieldRef", "fieldPath"}, field);
-    parts.env.push_back(std::move(variable));
+    parts.env.push_back(
+        SourcedVar(name, json::Object{{"fieldRef", json::Object{{"fieldPath", field}}}}));
   }
   for (const auto& [name, value] : spec.env) parts.env.push_back(EnvVar(name, value));
+  for (const auto& [name, source] : spec.sourced_env) {
+    parts.env.push_back(SourcedVar(name, source));
+  }
 }
 
 json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
@@ -530,6 +542,10 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
     return job;
   }
   return MakeRoleJob(spec, kPyTorchForm, {{"Master", 1, pod}, {"Worker", spec.workers - 1, pod}});
+}
+
+json::Object SecretSource(std::string_view secret, std::string_view key) {
+  return {{"secretKeyRef", json::Object{{"name", secret}, {"key", key}}}};
 }
 
 Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,7 @@ struct PodMount {
   json::Object source;  // {"secret": {...}}, without a name
   std::string path;
   bool read_only = false;
+  std::string propagation;  // HostToContainer; empty: none
 };
 
 struct PyTorchSpec {
@@ -41,6 +43,8 @@ struct PyTorchSpec {
   // Variables of the command line's own, which yield to those of `env`: values, and fields of the
   // pod.
   KeyValues own_env, field_env;
+  // Variables with their valueFrom: {"secretKeyRef": {...}}.
+  std::vector<std::pair<std::string, json::Object>> sourced_env;
   std::vector<KeyValues> node_choices;      // nodes with all labels of one of these; empty: any
   std::vector<std::string> excluded_nodes;  // not on these
   std::vector<std::string> tolerations;     // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
@@ -49,7 +53,8 @@ struct PyTorchSpec {
   std::vector<PodMount> mounts;             // further ones
   std::string working_dir;
   std::string sync_mode, sync_source, sync_image;
-  std::string sync_path;  // of the code; empty: below working_dir/code
+  std::string sync_path;    // of the code; empty: below working_dir/code
+  std::string sync_secret;  // of type basic-auth: who fetches the code
   std::vector<std::string> image_pull_secrets;
   std::string image_pull_policy;
   std::string scheduler;
@@ -123,6 +128,9 @@ Result<double> ParseGpus(std::string_view flag, const std::string& text);
 KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // The spec of one instance's pod.
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
+
+// The valueFrom of a variable that a Secret's key has.
+json::Object SecretSource(std::string_view secret, std::string_view key);
 
 // Where the code of a sync source ends up below working_dir/code: the last part of the URL.
 std::string ProjectOf(const std::string& sync_source);

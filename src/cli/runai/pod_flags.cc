@@ -136,7 +136,12 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
               "shell command line; without a value, the arguments after -- replace the entry point "
               "of the image");
   flags.List("--args", &args_, "ARGUMENT", "argument of the command, repeatable");
-  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment variable, repeatable");
+  flags.List("-e,--environment", &env_, "KEY=VALUE",
+             "environment variable, repeatable; KEY=SECRET:NAME,KEY takes it from a Secret");
+  flags.List("--env-secret", &secret_env_, "VARIABLE=SECRET,key=KEY",
+             "environment variable from a key of a Secret, repeatable");
+  flags.List("--env-pod-field-ref", &field_env_, "VARIABLE=FIELD",
+             "environment variable from a field of the pod, such as metadata.name, repeatable");
   flags.Text("--working-dir", &pod.working_dir, "PATH", "working directory");
   flags.List("-v,--volume", &volumes_, "HOST:PATH",
              "directory of the node, or of an NFS server: DIRECTORY:PATH::SERVER, repeatable");
@@ -310,7 +315,7 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
   SWELL_RETURN_IF_ERROR(CheckRequest("--memory", pod.memory, "--memory-limit", pod.memory_limit));
   SWELL_ASSIGN_OR_RETURN(pod.devices, ParsePairs(devices_, "--extended-resource"));
   if (large_shm_) pod.share_memory = kLargeShm;
-  SWELL_ASSIGN_OR_RETURN(pod.env, ParsePairs(env_, "--environment"));
+  SWELL_RETURN_IF_ERROR(FillEnv(pod));
   SWELL_ASSIGN_OR_RETURN(pod.labels, ParseLabels(labels_, "--label"));
   SWELL_ASSIGN_OR_RETURN(pod.annotations, ParsePairs(annotations_, "--annotation"));
   SWELL_ASSIGN_OR_RETURN(pod.selectors, ParseLabels(selectors_, "--selector"));
@@ -335,6 +340,45 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
   SWELL_RETURN_IF_ERROR(FillUser(pod));
   SWELL_RETURN_IF_ERROR(FillMounts(pod));
   return FillGit(pod);
+}
+
+Status PodFlags::FillEnv(PyTorchSpec& pod) const {
+  constexpr std::string_view kSecret = "SECRET:", kKey = "key=";
+  // "NAME,KEY", or with a word before the key.
+  const auto add = [&pod](std::string_view flag, const std::string& variable, std::string_view text,
+                          std::string_view before_key, std::string_view form) {
+    const size_t comma = text.find(',');
+    const std::string_view secret = text.substr(0, comma);
+    std::string_view key = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    const bool right = key.starts_with(before_key);
+    if (right) key.remove_prefix(before_key.size());
+    if (!right || secret.empty() || key.empty()) {
+      return Misuse(StrCat(flag, " ", Quote(StrCat(variable, "=", text)), ": expected ", form));
+    }
+    pod.sourced_env.emplace_back(variable, SecretSource(secret, key));
+    return Status::Ok();
+  };
+  SWELL_ASSIGN_OR_RETURN(const KeyValues env, ParsePairs(env_, "--environment"));
+  for (const auto& [name, value] : env) {
+    if (!value.starts_with(kSecret)) {
+      pod.env.emplace_back(name, value);
+      continue;
+    }
+    const std::string_view text = std::string_view(value).substr(kSecret.size());
+    SWELL_RETURN_IF_ERROR(
+        add("--environment", name, text, "", "VARIABLE=SECRET:NAME,KEY, with the Secret's name"));
+  }
+  SWELL_ASSIGN_OR_RETURN(const KeyValues secrets, ParsePairs(secret_env_, "--env-secret"));
+  for (const auto& [name, value] : secrets) {
+    SWELL_RETURN_IF_ERROR(add("--env-secret", name, value, kKey,
+                              "VARIABLE=SECRET,key=KEY, with the Secret's name and a key of it"));
+  }
+  SWELL_ASSIGN_OR_RETURN(const KeyValues fields, ParsePairs(field_env_, "--env-pod-field-ref"));
+  for (const auto& [name, field] : fields) {
+    pod.sourced_env.emplace_back(name,
+                                 json::Object{{"fieldRef", json::Object{{"fieldPath", field}}}});
+  }
+  return Status::Ok();
 }
 
 std::vector<std::string> PodFlags::Remarks() const {

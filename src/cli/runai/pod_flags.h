@@ -57,6 +57,7 @@ class PodFlags {
 
  private:
   Status FillGpus(PyTorchSpec& pod) const;
+  Status FillEnv(PyTorchSpec& pod) const;
   Status FillUser(PyTorchSpec& pod) const;
   Status FillMounts(PyTorchSpec& pod);
   Status FillGit(PyTorchSpec& pod) const;
@@ -66,9 +67,9 @@ class PodFlags {
 
   int version_;
   std::optional<std::string> command_, run_as_user_;  // empty: given alone
-  std::vector<std::string> args_, env_, volumes_, claims_, existing_claims_, new_claims_,
-      host_paths_, config_maps_, secrets_, nfs_, labels_, annotations_, devices_, selectors_,
-      node_pools_, groups_, excluded_nodes_, addresses_;
+  std::vector<std::string> args_, env_, secret_env_, field_env_, volumes_, claims_,
+      existing_claims_, new_claims_, host_paths_, config_maps_, secrets_, nfs_, labels_,
+      annotations_, devices_, selectors_, node_pools_, groups_, excluded_nodes_, addresses_;
   std::string gpus_, gpu_portion_, gpu_memory_, gpu_request_type_, node_type_, git_sync_, grace_,
       ignored_text_;
   bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,

@@ -67,6 +67,33 @@ TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
   EXPECT_EQ(Submit(), 0) << "the server takes them: " << err_;
 }
 
+TEST_F(RunaiSubmitTest, VariablesAreTakenFromSecretsAndFields) {
+  Cluster();
+  const json::Value pod =
+      PodOf(Made({"submit", "t"}, {"-e", "A=SECRET:login,token", "--env-secret", "B=login,key=user",
+                                   "--env-secret", "RUNAI_PROJECT=login,key=p",
+                                   "--env-pod-field-ref", "C=metadata.labels['team']"}));
+  std::map<std::string, std::string> env;
+  for (const json::Value& one : json::GetArray(Container(pod), {"env"})) {
+    const json::Value* source = json::Find(one, {"valueFrom"});
+    if (source == nullptr) continue;
+    env[std::string(json::GetString(one, {"name"}))] = json::Print(*source);
+  }
+  EXPECT_EQ(env["A"], R"({"secretKeyRef":{"key":"token","name":"login"}})");
+  EXPECT_EQ(env["B"], R"({"secretKeyRef":{"key":"user","name":"login"}})");
+  EXPECT_EQ(env["C"], R"({"fieldRef":{"fieldPath":"metadata.labels['team']"}})");
+  EXPECT_EQ(env["RUNAI_PROJECT"], R"({"secretKeyRef":{"key":"p","name":"login"}})");
+  EXPECT_EQ(Env(pod).count("RUNAI_PROJECT"), 1u) << "the user's own counts";
+  EXPECT_EQ(Submit({"-e", "A=SECRET:login,token"}), 0) << "the server takes it: " << err_;
+  for (const auto& [flag, wrong] :
+       {std::pair("--environment", "A=SECRET:login"), std::pair("--env-secret", "A=login"),
+        std::pair("--env-secret", "A=login,token"), std::pair("--env-secret", "A=,key=token")}) {
+    EXPECT_EQ(Submit({flag, wrong}), 2) << wrong;
+    EXPECT_NE(err_.find(StrCat(flag, " \"A=")), std::string::npos) << err_;
+    EXPECT_NE(err_.find("expected VARIABLE=SECRET"), std::string::npos) << err_;
+  }
+}
+
 TEST_F(RunaiSubmitTest, VersionOnesVolumesMayBeOfAnNfsServer) {
   Cluster();
   const json::Value pod = PodOf(Made(
