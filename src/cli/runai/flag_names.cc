@@ -18,6 +18,7 @@ constexpr OtherNames kOtherNames[] = {
     {"--configmap-map-volume", {"--configmap-volume"}},
     {"--cpu", {"--cpu-core-request"}},
     {"--cpu-limit", {"--cpu-core-limit"}},
+    {"--empty-dir-volume", {"--emptydir-volume"}},
     {"--environment", {"--environment-variable", "--env"}},
     {"--existing-pvc", {"--pvc-exists"}},
     {"--gpu", {"--gpu-devices-request"}},

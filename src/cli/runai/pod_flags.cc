@@ -66,7 +66,7 @@ const VolumeFlag kHostPath{
     "--host-path",
     "mount",
     {"path", "mount"},
-    {"readwrite"},
+    {"readwrite", "mount-propagation"},
     [](const KeyValues& f) {
       return json::Object{{"hostPath", json::Object{{"path", FieldOf(f, "path")}}}};
     },
@@ -99,6 +99,19 @@ const VolumeFlag kNfs{"--nfs",
                       },
                       SaysNothing};
 
+const VolumeFlag kEmptyDir{"--empty-dir-volume",
+                           "path",
+                           {"path"},
+                           {"name", "medium", "size-limit"},
+                           [](const KeyValues& f) {
+                             json::Object empty;
+                             if (HasField(f, "medium")) empty["medium"] = FieldOf(f, "medium");
+                             if (HasField(f, "size-limit"))
+                               empty["sizeLimit"] = FieldOf(f, "size-limit");
+                             return json::Object{{"emptyDir", std::move(empty)}};
+                           },
+                           [](const KeyValues&) { return false; }};
+
 Status CheckFields(const KeyValues& fields,
                    const std::string& text,
                    std::string_view flag,
@@ -115,15 +128,25 @@ Status CheckFields(const KeyValues& fields,
   return Status::Ok();
 }
 
+// Empty: nothing that is mounted on the node later is seen.
+Result<std::string> PropagationOf(const KeyValues& fields, std::string_view flag) {
+  const std::string word(FieldOf(fields, "mount-propagation"));
+  if (word.empty() || word == "None") return std::string();
+  if (word == "HostToContainer") return word;
+  return Misuse(StrCat(flag, " mount-propagation=", word, ": expected None or HostToContainer"));
+}
+
 Status AddMounts(const VolumeFlag& flag, const std::vector<std::string>& texts, PyTorchSpec& pod) {
   std::vector<std::string_view> known = flag.required;
   known.insert(known.end(), flag.optional.begin(), flag.optional.end());
   for (const std::string& text : texts) {
     SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(text, flag.flag, known));
     SWELL_RETURN_IF_ERROR(CheckFields(fields, text, flag.flag, flag.required, flag.path));
+    SWELL_ASSIGN_OR_RETURN(std::string propagation, PropagationOf(fields, flag.flag));
     pod.mounts.push_back({.source = flag.source(fields),
                           .path = std::string(FieldOf(fields, flag.path)),
-                          .read_only = flag.read_only(fields)});
+                          .read_only = flag.read_only(fields),
+                          .propagation = std::move(propagation)});
   }
   return Status::Ok();
 }
@@ -149,11 +172,15 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
              "volume claim; CLASS:SIZE:PATH creates one, repeatable");
   flags.List("--existing-pvc", &existing_claims_, "claimname=CLAIM,path=PATH[,ro]",
              "volume claim, written as version 2 has it");
-  flags.List("--new-pvc", &new_claims_, "claimname=CLAIM,size=SIZE,path=PATH",
+  flags.List("--new-pvc", &new_claims_, "size=SIZE,path=PATH[,claimname=CLAIM]",
              "create a claim that is deleted with the workload; more fields: storageclass=CLASS, "
              "accessmode-rwo|rom|rwm, ro");
   flags.List("--host-path", &host_paths_, "path=PATH,mount=PATH[,readwrite]",
-             "directory of the node, read-only without readwrite");
+             "directory of the node, read-only without readwrite; with "
+             "mount-propagation=HostToContainer what the node mounts there later is seen, too, "
+             "except in pods that are processes");
+  flags.List("--empty-dir-volume", &empty_dirs_, "path=PATH[,medium=Memory][,size-limit=SIZE]",
+             "empty directory, which ends with the pod");
   flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "mount a ConfigMap");
   flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "mount a Secret");
   flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
@@ -417,6 +444,7 @@ Status PodFlags::FillMounts(PyTorchSpec& pod) {
   SWELL_RETURN_IF_ERROR(AddMounts(kExistingClaim, existing_claims_, pod));
   for (const std::string& text : new_claims_) SWELL_RETURN_IF_ERROR(ReadNewClaim(text, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kHostPath, host_paths_, pod));
+  SWELL_RETURN_IF_ERROR(AddMounts(kEmptyDir, empty_dirs_, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kConfigMap, config_maps_, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kSecret, secrets_, pod));
   return AddMounts(kNfs, nfs_, pod);
@@ -507,16 +535,23 @@ Status PodFlags::ReadNewClaim(const std::string& text, PyTorchSpec& pod) {
                          ParseFields(text, kFlag,
                                      {"claimname", "storageclass", "size", "path", "accessmode-rwo",
                                       "accessmode-rom", "accessmode-rwm", "ro", "ephemeral"}));
-  SWELL_RETURN_IF_ERROR(CheckFields(fields, text, kFlag, {"claimname", "size", "path"}, "path"));
+  SWELL_RETURN_IF_ERROR(CheckFields(fields, text, kFlag, {"size", "path"}, "path"));
+  std::string name(FieldOf(fields, "claimname"));
+  if (name.empty() && pod.name.empty()) {
+    return Misuse(StrCat(kFlag, " ", Quote(text),
+                         ": claimname= is missing; without it the claim's name is made from the "
+                         "workload's, which has none yet"));
+  }
+  if (name.empty()) name = StrCat(pod.name, "-new-pvc-", own_claims_.size());
   if (!api::Quantity::Parse(FieldOf(fields, "size")).ok()) {
     return Misuse(StrCat(kFlag, " ", Quote(text), ": expected size=AMOUNT, like size=10Gi"));
   }
   const std::string_view mode = HasField(fields, "accessmode-rwm")   ? "ReadWriteMany"
                                 : HasField(fields, "accessmode-rom") ? "ReadOnlyMany"
                                                                      : "ReadWriteOnce";
-  own_claims_.push_back(MakeClaim(FieldOf(fields, "claimname"), FieldOf(fields, "storageclass"),
-                                  FieldOf(fields, "size"), mode));
-  pod.mounts.push_back({.source = ClaimSource(FieldOf(fields, "claimname")),
+  own_claims_.push_back(
+      MakeClaim(name, FieldOf(fields, "storageclass"), FieldOf(fields, "size"), mode));
+  pod.mounts.push_back({.source = ClaimSource(name),
                         .path = std::string(FieldOf(fields, "path")),
                         .read_only = SaysReadOnly(fields)});
   return Status::Ok();

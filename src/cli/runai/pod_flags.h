@@ -68,8 +68,9 @@ class PodFlags {
   int version_;
   std::optional<std::string> command_, run_as_user_;  // empty: given alone
   std::vector<std::string> args_, env_, secret_env_, field_env_, volumes_, claims_,
-      existing_claims_, new_claims_, host_paths_, config_maps_, secrets_, nfs_, labels_,
-      annotations_, devices_, selectors_, node_pools_, groups_, excluded_nodes_, addresses_;
+      existing_claims_, new_claims_, host_paths_, empty_dirs_, config_maps_, secrets_, nfs_,
+      labels_, annotations_, devices_, selectors_, node_pools_, groups_, excluded_nodes_,
+      addresses_;
   std::string gpus_, gpu_portion_, gpu_memory_, gpu_request_type_, node_type_, git_sync_, grace_,
       ignored_text_;
   bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,

@@ -120,6 +120,41 @@ TEST_F(RunaiSubmitTest, VersionOnesVolumesMayBeOfAnNfsServer) {
   }
 }
 
+TEST_F(RunaiSubmitTest, VolumesMayBeEmptyUnnamedOrFollowTheNodesMounts) {
+  Cluster();
+  const json::Value pod = PodOf(Made(
+      {"submit", "t"}, {"--empty-dir-volume", "name=a,path=/a,medium=Memory,size-limit=1Gi",
+                        "--emptydir-volume", "path=/b", "--new-pvc", "size=1Gi,path=/n",
+                        "--host-path", "path=/mnt,mount=/mnt,mount-propagation=HostToContainer",
+                        "--host-path", "path=/srv,mount=/srv,mount-propagation=None"}));
+  EXPECT_EQ(json::Print(*json::Find(pod, {"volumes"})),
+            R"([{"name":"volume-0","persistentVolumeClaim":{"claimName":"t-new-pvc-0"}},)"
+            R"({"hostPath":{"path":"/mnt"},"name":"volume-1"},)"
+            R"({"hostPath":{"path":"/srv"},"name":"volume-2"},)"
+            R"({"emptyDir":{"medium":"Memory","sizeLimit":"1Gi"},"name":"volume-3"},)"
+            R"({"emptyDir":{},"name":"volume-4"}])");
+  std::map<std::string, std::string> propagation;
+  for (const json::Value& mount : json::GetArray(Container(pod), {"volumeMounts"})) {
+    propagation[std::string(json::GetString(mount, {"mountPath"}))] =
+        json::GetString(mount, {"mountPropagation"});
+  }
+  EXPECT_EQ(propagation,
+            (std::map<std::string, std::string>{
+                {"/n", ""}, {"/mnt", "HostToContainer"}, {"/srv", ""}, {"/a", ""}, {"/b", ""}}));
+  EXPECT_EQ(Submit({"--new-pvc", "size=1Gi,path=/n"}), 0) << err_;
+  const std::string claim =
+      "/api/v1/namespaces/project-a/persistentvolumeclaims/large-training-job-new-pvc-0";
+  EXPECT_EQ(server_.Send(server_.Request("GET", claim)).status, 200);
+  EXPECT_EQ(Run({"runai", "submit", "-p", "project-a", "-i", "i", "--new-pvc", "size=1Gi,path=/n"}),
+            2);
+  EXPECT_NE(err_.find("claimname= is missing"), std::string::npos) << err_;
+  EXPECT_EQ(Submit({"--host-path", "path=/a,mount=/a,mount-propagation=Bidirectional"}), 2);
+  EXPECT_NE(err_.find("--host-path mount-propagation=Bidirectional: expected None or "
+                      "HostToContainer"),
+            std::string::npos)
+      << err_;
+}
+
 TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
   Cluster();
   for (const char* said : {"8000,protocol=http", "container=8000,protocol=http"}) {
