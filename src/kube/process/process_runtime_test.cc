@@ -655,7 +655,27 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   exit = Run(sync);
   EXPECT_EQ(exit.code, 0) << Log(sync.ref);
   EXPECT_TRUE(FileExists(PodDir("pod-a") + "/volumes/code/mnist-pytorch/mnist.py"));
-  sync.ref.attempt = 1;
+  // What git would tell two servers of the name and the password.
+  sync.ref = {"pod-a", "ask", 0};
+  sync.env[1].second = "private";
+  sync.env.insert(sync.env.end(), {{"GIT_SYNC_USERNAME", "ada"}, {"GIT_SYNC_PASSWORD", "a\"b $c"}});
+  ASSERT_TRUE(ReplaceFile(dir + "/config",
+                          "[protocol \"ext\"]\n\tallow = always\n"
+                          "[url \"ext::sh /repo/ask \"]\n\tinsteadOf = "
+                          "https://code.example.com/team/mnist-pytorch.git\n")
+                  .ok());
+  ASSERT_TRUE(ReplaceFile(dir + "/ask",
+                          "for host in code.example.com other.example; do\n"
+                          "  printf \"protocol=https\\nhost=$host\\n\\n\" | "
+                          "git credential fill\n"
+                          "done >/code/said\n"
+                          "exit 1\n")
+                  .ok());
+  observer_->exits.clear();
+  EXPECT_EQ(Run(sync).code, 1);
+  EXPECT_EQ(ReadFile(PodDir("pod-a") + "/volumes/code/said").value_or(""),
+            "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n");
+  sync.ref = {"pod-a", "init-code", 1};
   sync.env[0].second = "/no/such/repository";
   sync.env[1].second = "other";
   observer_->exits.clear();

@@ -38,6 +38,8 @@ dest=${GIT_SYNC_DEST:-${GITSYNC_LINK:-$name}}
 branch=${GIT_SYNC_BRANCH:-}
 rev=${GIT_SYNC_REV:-${GITSYNC_REF:-}}
 depth=${GIT_SYNC_DEPTH:-${GITSYNC_DEPTH:-}}
+user=${GIT_SYNC_USERNAME:-${GITSYNC_USERNAME:-}}
+password=${GIT_SYNC_PASSWORD:-${GITSYNC_PASSWORD:-}}
 once=${GIT_SYNC_ONE_TIME:-${GITSYNC_ONE_TIME:-false}}
 wait=${GIT_SYNC_WAIT:-60}
 case $dest in /*) target=$dest ;; *) target=$root/$dest ;; esac
@@ -47,6 +49,13 @@ mkdir -p "$root" || die "cannot make $root"
 config=$(mktemp) || die "cannot make a file in ${TMPDIR:-/tmp}"
 printf '[include]\n\tpath = "%s"\n[safe]\n\tdirectory = *\n' \
   "${GIT_CONFIG_GLOBAL:-${HOME:-/root}/.gitconfig}" >"$config"
+server=$(expr "$repo" : '\(https*://[^/]*\)')
+if [ -n "$user$password" ] && [ -n "$server" ]; then
+  # No other server is told, even if this one leads to it.
+  export SYNC_USER="$user" SYNC_PASSWORD="$password"
+  git config --file "$config" "credential.$server.helper" \
+    '!f() { [ $1 = get ] && printf "username=%s\npassword=%s\n" "$SYNC_USER" "$SYNC_PASSWORD"; }; f'
+fi
 export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_GLOBAL=$config
 sync_once() {
   if [ -d "$target/.git" ]; then
