@@ -186,7 +186,8 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
              "mount a directory of an NFS server");
   flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R][,path=PATH]",
-             "fetch code into PATH (default: into its name below WORKING_DIR/code)");
+             "fetch code into PATH (default: into its name below WORKING_DIR/code); with "
+             "secret=NAME as the user whom a Secret of type kubernetes.io/basic-auth names");
   flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
   flags.List("--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
   flags.Text("--image-pull-policy", &pod.image_pull_policy, "POLICY",
@@ -458,9 +459,16 @@ Status PodFlags::FillGit(PyTorchSpec& pod) const {
     pod.sync_source = git_sync_;
     return Status::Ok();
   }
-  SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(git_sync_, "--git-sync",
-                                                       {"source", "repository", "name", "branch",
-                                                        "rev", "revision", "path", "target"}));
+  SWELL_ASSIGN_OR_RETURN(KeyValues fields,
+                         ParseFields(git_sync_, "--git-sync",
+                                     {"source", "repository", "name", "branch", "rev", "revision",
+                                      "path", "target", "secret", "username", "password"}));
+  if (HasField(fields, "username") || HasField(fields, "password")) {
+    return Misuse(
+        "--git-sync username= and password= are not supported: all who read the workload would "
+        "read them; kubectl create secret generic NAME --type=kubernetes.io/basic-auth "
+        "--from-literal=username=USER --from-literal=password=TOKEN, and --git-sync secret=NAME");
+  }
   for (const auto& [name, value] : fields) {
     if (name == "source" || name == "repository") pod.sync_source = value;
     if (name == "path" || name == "target") {
@@ -469,6 +477,7 @@ Status PodFlags::FillGit(PyTorchSpec& pod) const {
       }
       pod.sync_path = value;
     }
+    if (name == "secret") pod.sync_secret = value;
     if (name == "branch") pod.env.emplace_back("GIT_SYNC_BRANCH", value);
     if (name == "rev" || name == "revision") pod.env.emplace_back("GIT_SYNC_REV", value);
   }

@@ -238,6 +238,27 @@ TEST_F(RunaiSubmitTest, CodeOfARepositoryIsWhereTheSubmissionSays) {
       << err_;
 }
 
+TEST_F(RunaiSubmitTest, CodeIsFetchedWithTheNameAndPasswordOfASecret) {
+  Cluster();
+  const json::Value pod =
+      PodOf(Made({"submit", "s"}, {"--git-sync", "source=https://h/r.git,secret=git"}));
+  std::map<std::string, std::string> keys;
+  const json::Value& fetch = json::GetArray(pod, {"initContainers"})[0];
+  for (const json::Value& one : json::GetArray(fetch, {"env"})) {
+    const json::Value* from = json::Find(one, {"valueFrom", "secretKeyRef"});
+    if (from == nullptr) continue;
+    keys[std::string(json::GetString(one, {"name"}))] =
+        StrCat(json::GetString(*from, {"name"}), ".", json::GetString(*from, {"key"}));
+  }
+  EXPECT_EQ(keys, (std::map<std::string, std::string>{{"GIT_SYNC_USERNAME", "git.username"},
+                                                      {"GIT_SYNC_PASSWORD", "git.password"}}));
+  for (const json::Value& one : json::GetArray(Container(pod), {"env"})) {
+    EXPECT_FALSE(json::GetString(one, {"name"}).starts_with("GIT_SYNC_")) << "training has no need";
+  }
+  EXPECT_EQ(Submit({"--git-sync", "source=https://h/r.git,username=u,password=p"}), 2);
+  EXPECT_NE(err_.find("all who read the workload would read them"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiSubmitTest, WhatIsSubmittedIsPrintedInTheFormThatIsAskedFor) {
   Cluster();
   for (const std::vector<std::string>& words : {std::vector<std::string>{"runai", "submit", "a"},
