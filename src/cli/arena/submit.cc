@@ -85,7 +85,7 @@ struct TensorFlowRole {
       made["containers"].get_array()[0].get_object()["ports"] =
           json::Array{json::Object{{"name", "tfjob-port"}, {"containerPort", port}}};
     }
-    return JobRole{role, replicas, std::move(made)};
+    return JobRole{role, replicas, std::move(made), GpuShareAnnotations(pod)};
   }
 };
 

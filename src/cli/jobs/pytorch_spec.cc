@@ -507,7 +507,7 @@ json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vecto
     }
     if (!pod_labels.empty()) metadata["labels"] = std::move(pod_labels);
     json::Object pod_annotations = annotations;
-    for (const auto& [key, value] : GpuShareAnnotations(spec)) pod_annotations[key] = value;
+    for (const auto& [key, value] : role.shares) pod_annotations[key] = value;
     if (!pod_annotations.empty()) metadata["annotations"] = std::move(pod_annotations);
     made[role.name] = json::Object{{"replicas", role.replicas},
                                    {"restartPolicy", spec.restart_policy},
@@ -534,14 +534,16 @@ json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vecto
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   SWELL_RETURN_IF_ERROR(CheckJob(spec));
   SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
+  const KeyValues shares = GpuShareAnnotations(spec);
   if (spec.workers_max > 0) {
     // The first worker leads: a master would be one that cannot be given up.
-    json::Value job = MakeRoleJob(spec, kPyTorchForm, {{"Worker", spec.workers, pod}});
+    json::Value job = MakeRoleJob(spec, kPyTorchForm, {{"Worker", spec.workers, pod, shares}});
     json::Set(job, {"spec", "elasticPolicy"},
               json::Object{{"minReplicas", spec.workers_min}, {"maxReplicas", spec.workers_max}});
     return job;
   }
-  return MakeRoleJob(spec, kPyTorchForm, {{"Master", 1, pod}, {"Worker", spec.workers - 1, pod}});
+  return MakeRoleJob(spec, kPyTorchForm,
+                     {{"Master", 1, pod, shares}, {"Worker", spec.workers - 1, pod, shares}});
 }
 
 json::Object SecretSource(std::string_view secret, std::string_view key) {
@@ -558,8 +560,10 @@ Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
   waiting.command.clear();
   waiting.args.clear();
   SWELL_ASSIGN_OR_RETURN(json::Object member, MakePodSpec(waiting));
-  json::Value job = MakeRoleJob(
-      worker, kMpiForm, {{"Launcher", 1, std::move(head)}, {"Worker", workers, std::move(member)}});
+  json::Value job =
+      MakeRoleJob(worker, kMpiForm,
+                  {{"Launcher", 1, std::move(head), GpuShareAnnotations(launcher)},
+                   {"Worker", workers, std::move(member), GpuShareAnnotations(worker)}});
   json::Set(job, {"spec", "slotsPerWorker"}, slots);
   return job;
 }

@@ -100,6 +100,7 @@ struct JobRole {
   std::string_view name;  // Worker
   int64_t replicas = 1;
   json::Object pod;  // its spec
+  KeyValues shares;  // parts of GPUs, as annotations of its pods (GpuShareAnnotations)
 };
 
 // Whether the path is the folder or in it.

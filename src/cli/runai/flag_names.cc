@@ -24,6 +24,7 @@ constexpr OtherNames kOtherNames[] = {
     {"--gpu", {"--gpu-devices-request"}},
     {"--gpu-memory", {"--gpu-memory-request"}},
     {"--job-name-prefix", {"--name-prefix", "--prefix-name"}},
+    {"--master-environment", {"--master-environment-variable"}},
     {"--master-gpu-devices-request", {"--master-gpu"}},
     {"--memory", {"--cpu-memory-request"}},
     {"--memory-limit", {"--cpu-memory-limit"}},

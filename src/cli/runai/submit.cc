@@ -150,6 +150,8 @@ class SubmitAction final : public Action {
     flags.Group("Completion");
     flags.Int("--backoff-limit", &spec_.backoff_limit, "N",
               "number of restarts before it fails (training: 6)");
+    flags.Refuse("--restart-policy",
+                 "--backoff-limit N says how often it is tried again; 0: never");
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "delete the workload this long after its end");
     flags.Text("--max-run-time", &max_run_time_, "DURATION", "maximum running time: 2h");

@@ -79,6 +79,11 @@ class LeaderFlags {
     flags.Text("--master-args", &args_, "ARGUMENTS", "arguments, separated by blanks");
     flags.List("--master-environment", &env_, "KEY=VALUE", "environment variable, repeatable");
     flags.Int("--master-gpu-devices-request", &gpus_, "N", StrCat("GPUs of the ", ToLower(leads)));
+    flags.Text("--master-gpu-portion-request", &portion_, "PART",
+               "fraction of each of those GPUs (of one without --master-gpu-devices-request)");
+    flags.Refuse("--master-gpu-portion-limit", "the limit is always the request");
+    flags.Refuse("--master-restart-policy",
+                 StrCat("--restart-policy is for the ", ToLower(leads), ", too"));
     flags.List("--master-extended-resource", &devices_, "NAME=N", "other resource, repeatable");
     flags.Switch("--master-no-pvcs", &no_claims_, "without volume claims");
   }
@@ -96,7 +101,7 @@ class LeaderFlags {
     }
     SWELL_ASSIGN_OR_RETURN(KeyValues env, ParsePairs(env_, "--master-environment"));
     leader.env.insert(leader.env.end(), env.begin(), env.end());
-    if (gpus_ >= 0) leader.gpus = gpus_;
+    SWELL_RETURN_IF_ERROR(FillGpus(leader));
     SWELL_ASSIGN_OR_RETURN(KeyValues devices, ParsePairs(devices_, "--master-extended-resource"));
     if (!devices.empty()) leader.devices = std::move(devices);
     if (no_claims_) {
@@ -109,7 +114,26 @@ class LeaderFlags {
   }
 
  private:
-  std::string command_, args_;
+  // What it asks for takes the place of all that workers have.
+  Status FillGpus(PyTorchSpec& leader) const {
+    if (gpus_ < 0 && portion_.empty()) return Status::Ok();
+    leader.gpus = std::max<int64_t>(0, gpus_);
+    leader.gpu_fraction = 0;
+    leader.gpu_memory_mib = 0;
+    if (portion_.empty()) return Status::Ok();
+    constexpr std::string_view kPortion = "--master-gpu-portion-request";
+    SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus(kPortion, portion_));
+    if (part <= 0 || part > 1 || gpus_ == 0) {
+      return Misuse(StrCat(kPortion, " ", portion_, gpus_ == 0 ? " of 0 GPUs" : "",
+                           ": expected a part of a GPU, like 0.5"));
+    }
+    leader.gpu_devices = std::max<int64_t>(1, gpus_);
+    leader.gpus = part == 1 ? leader.gpu_devices : 0;
+    if (part < 1) leader.gpu_fraction = part;
+    return Status::Ok();
+  }
+
+  std::string command_, args_, portion_;
   std::vector<std::string> env_, devices_;
   int64_t gpus_ = -1;
   bool no_claims_ = false;
@@ -143,6 +167,8 @@ class SubmitDistAction final : public Action {
               StrCat("number of restarts before the workload fails (default ", kRetries, ")"));
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "delete the workload this long after its end");
+    flags.Choice("--restart-policy", &restart_policy_, "POLICY", {"Always", "OnFailure", "Never"},
+                 "when containers start again (default OnFailure; with --backoff-limit 0 Never)");
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
                  {"None", "Running", "All"},
                  StrCat("which pods are deleted when it ends (default ",
@@ -254,7 +280,9 @@ class SubmitDistAction final : public Action {
     if ((min_ > 0 || max_ > 0) && !framework_->elastic) {
       return Misuse(StrCat("--min-workers: jobs of ", framework_->word, " cannot change size"));
     }
-    spec_.restart_policy = spec_.retry > 0 ? "OnFailure" : "Never";
+    spec_.restart_policy = !restart_policy_.empty() ? restart_policy_
+                           : spec_.retry > 0        ? "OnFailure"
+                                                    : "Never";
     if (!ttl_.empty()) {
       SWELL_ASSIGN_OR_RETURN(Duration span,
                              ParseDuration(ttl_, "--auto-deletion-time-after-completion"));
@@ -293,9 +321,11 @@ class SubmitDistAction final : public Action {
       return MakeMpiJob(leader_spec, spec_, workers_, std::max<int64_t>(1, slots_));
     }
     SWELL_ASSIGN_OR_RETURN(json::Object leader, MakePodSpec(leader_spec));
-    json::Value job = MakeRoleJob(spec_, framework_->form,
-                                  {{framework_->leader, no_leader_ ? 0 : 1, std::move(leader)},
-                                   {"Worker", workers_, std::move(worker)}});
+    json::Value job =
+        MakeRoleJob(spec_, framework_->form,
+                    {{framework_->leader, no_leader_ ? 0 : 1, std::move(leader),
+                      GpuShareAnnotations(leader_spec)},
+                     {"Worker", workers_, std::move(worker), GpuShareAnnotations(spec_)}});
     if (min_ > 0 || max_ > 0) {
       const int64_t most = max_ > 0 ? max_ : workers_;
       json::Set(job, {"spec", "elasticPolicy"},
@@ -308,7 +338,7 @@ class SubmitDistAction final : public Action {
   PyTorchSpec spec_;
   PodFlags pod_flags_;
   LeaderFlags leader_;
-  std::string word_, dry_run_, ttl_, output_;
+  std::string word_, dry_run_, ttl_, output_, restart_policy_;
   int64_t workers_ = 1, min_ = 0, max_ = 0, slots_ = 0;
   size_t words_before_dashes_ = 0;
   bool no_leader_ = false;

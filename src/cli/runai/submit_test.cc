@@ -209,6 +209,53 @@ TEST_F(RunaiSubmitTest, VersionOnesOtherFlags) {
   EXPECT_EQ(json::GetString(Container(master), {"resources", "limits", "nvidia.com/gpu"}), "1");
 }
 
+TEST_F(RunaiSubmitTest, TheMasterHasItsOwnPartOfAGpu) {
+  Cluster();
+  struct Asked {
+    std::string fraction, gpus;
+    bool operator==(const Asked&) const = default;
+  };
+  const auto asked = [](const json::Value& job, const char* specs, const char* role) {
+    const json::Value& pod = *json::Find(job, {"spec", specs, role, "template"});
+    return Asked{
+        std::string(json::GetString(pod, {"metadata", "annotations", "swell.dev/gpu-fraction"})),
+        std::string(json::GetString(Container(*json::Find(pod, {"spec"})),
+                                    {"resources", "limits", "nvidia.com/gpu"}))};
+  };
+  const char* const torch = "pytorchReplicaSpecs";
+  const std::vector<std::string> words{"submit-dist", "pytorch", "d"};
+  json::Value job = Made(words, {"-g", "2", "--master-gpu-portion-request", "0.5"});
+  EXPECT_EQ(asked(job, torch, "Master"), (Asked{"0.5", ""}));
+  EXPECT_EQ(asked(job, torch, "Worker"), (Asked{"", "2"}));
+  job = Made(words, {"-g", "0.5", "--master-gpu-devices-request", "1"});
+  EXPECT_EQ(asked(job, torch, "Master"), (Asked{"", "1"}));
+  EXPECT_EQ(asked(job, torch, "Worker"), (Asked{"0.5", ""}));
+  job = Made({"submit-dist", "mpi", "m"}, {"-g", "0.5"});
+  EXPECT_EQ(asked(job, "mpiReplicaSpecs", "Launcher"), (Asked{"", ""})) << "it trains nothing";
+  EXPECT_EQ(asked(job, "mpiReplicaSpecs", "Worker"), (Asked{"0.5", ""}));
+  for (const char* wrong : {"2", "0"}) {
+    EXPECT_EQ(Run({"runai", "submit-dist", "pytorch", "d", "-p", "project-a", "-i", "img",
+                   "--master-gpu-portion-request", wrong}),
+              2);
+    EXPECT_NE(err_.find("--master-gpu-portion-request"), std::string::npos) << err_;
+  }
+}
+
+TEST_F(RunaiSubmitTest, WhatStartsAgainIsSaidByAPolicyOrANumber) {
+  Cluster();
+  const json::Value job =
+      Made({"submit-dist", "pytorch", "d"}, {"--restart-policy", "Never", "--backoff-limit", "2"});
+  for (const char* role : {"Master", "Worker"}) {
+    EXPECT_EQ(json::GetString(job, {"spec", "pytorchReplicaSpecs", role, "restartPolicy"}),
+              "Never");
+  }
+  for (const char* flag : {"--restart-policy", "--max-restarts"}) {
+    EXPECT_EQ(Submit({flag, "2"}), 2);
+    EXPECT_NE(err_.find("--backoff-limit N says how often it is tried again"), std::string::npos)
+        << err_;
+  }
+}
+
 TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
   Cluster();
   const std::vector<std::string> server{
