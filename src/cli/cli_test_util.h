@@ -66,7 +66,7 @@ class CliTest : public ::testing::Test {
     env_.connect = [this](const ClusterFlags&) {
       Connection connection;
       connection.server = std::make_shared<Shared>(*server_.server, before_);
-      connection.url = "https://test:6443";
+      connection.url = url_;
       connection.user = {.name = "tester", .groups = {"system:masters"}};
       return Result<Connection>(std::move(connection));
     };
@@ -124,6 +124,7 @@ class CliTest : public ::testing::Test {
   CliEnv env_;
   Shared::Before before_;
   std::string out_, err_, stdin_;
+  std::string url_ = "https://test:6443";
 };
 
 }  // namespace swell::cli

@@ -10,8 +10,9 @@
 
 namespace swell::cli {
 
-// "192.0.2.7:30080", one for each port. A load balancer's address is waited for, some seconds.
-// Empty: only pods reach the Service, or the load balancer has no address yet.
+// "192.0.2.7:30080" or "[2001:db8::7]:30080", one for each port. A load balancer's address is
+// waited for, some seconds. Empty: only pods reach the Service, or the load balancer has no address
+// yet.
 std::vector<std::string> AddressesOf(Api& api, const json::Value& service);
 
 }  // namespace swell::cli
