@@ -72,6 +72,12 @@ TEST_F(CliTest, SizesAreSeen) {
             "t      TrainingJob   Running   1     2     4         8     4m    waits for 2 more\n");
   ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
   EXPECT_NE(out_.find("0/4 (1-8)"), std::string::npos) << out_;
+  // Nobody said how many steps there are.
+  const std::string progress = StrCat(R"({"status":{"progress":{"phase":"step","step":120,)",
+                                      R"("lastUpdatedTime":")", now, R"("}}})");
+  Status("/apis/swell.dev/v1/namespaces/default/trainingjobs/t", progress);
+  ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find(" step 120 "), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "get", "-o", "name"}), 0) << err_;
   EXPECT_EQ(out_, "trainingjob.swell.dev/t\n");
   server_.executor.Advance(std::chrono::minutes(1));

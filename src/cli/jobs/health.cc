@@ -210,7 +210,8 @@ class HealthAction final : public Action {
       const std::string status = job.StatusText();
       table.Add({job.ns, job.name, session.Paint(StatusColour(status), status),
                  OrDash(OneLine(job.progress->phase)), StrCat(job.progress->step),
-                 ProgressText(job), EtaText(job), Ago(job.progress->updated, session.Now())});
+                 job.progress->percentage ? ProgressText(job) : "-", EtaText(job),
+                 Ago(job.progress->updated, session.Now())});
     }
     const size_t count = table.size() - 1;
     if (count > 0) session.Out(table.ToString());

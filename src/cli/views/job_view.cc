@@ -452,7 +452,9 @@ std::string JobView::StatusText() const {
 }
 
 std::string ProgressText(const JobView& job) {
-  return job.progress && job.progress->percentage ? StrCat(*job.progress->percentage, "%") : "-";
+  if (!job.progress) return "-";
+  if (job.progress->percentage) return StrCat(*job.progress->percentage, "%");
+  return job.progress->step > 0 ? StrCat("step ", job.progress->step) : "-";
 }
 
 std::string EtaText(const JobView& job) {
