@@ -206,7 +206,10 @@ class WhyReport {
         return "submit it with --on-preemption requeue, so that it waits and continues when it is "
                "preempted";
       }
-      const std::string_view once = "It does not start again: submit a new job when the cause is ";
+      const std::string_view once =
+          job.kind != nullptr && job.kind->kind == "Pod"
+              ? "It does not start again: delete it and create it anew when the cause is "
+              : "It does not start again: submit a new job when the cause is ";
       if (job.failure && NeverRan(*job.failure)) {
         return StrCat("correct what the message names: its program never ran, and has no log. ",
                       once, "removed");

@@ -70,6 +70,19 @@ TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
 }
 
+TEST_F(WhyTest, APodThatFailedIsToBeCreatedAnew) {
+  GpuPod("p", "schedulerName: swell, nodeName: node-9, restartPolicy: Never, ");
+  Status("/api/v1/namespaces/default/pods/p",
+         R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","image":"i",
+             "imageID":"","ready":false,"restartCount":0,
+             "state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}})");
+  ASSERT_EQ(Run({"swell", "why", "pod/p"}), 0) << err_;
+  EXPECT_NE(out_.find("It does not start again: delete it and create it anew when the cause is "
+                      "removed"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, APodWhoseResizeWaitsSaysWhy) {
   GpuPod("p", "schedulerName: swell, nodeName: node-1, ");
   const auto pending = [this](const std::string& reason) {
