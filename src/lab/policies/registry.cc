@@ -42,8 +42,7 @@ const std::vector<PolicyKind>& Policies() {
        .looks_ahead = true,
        .make = MakeShortest},
       {.name = "critical",
-       .summary =
-           "shortest first, except that a job that would end last goes before all, preemption",
+       .summary = "shortest first, but a job that would end last before all, preemption",
        .looks_ahead = true,
        .make = MakeCritical},
       {.name = "optimus",
