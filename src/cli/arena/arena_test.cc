@@ -138,7 +138,15 @@ TEST_F(CliTest, ArenaDeleteTakesEverythingAway) {
   ASSERT_EQ(SubmitMedium(), 0) << err_;
   ASSERT_EQ(Run({"arena", "delete", "medium-job"}), 0) << err_;
   EXPECT_EQ(err_, "INFO[0000] The Job medium-job has been deleted successfully\n");
+  // Where the namespace is not the user's, the refusal names jobs, which were asked for.
+  std::string first;
+  before_ = [&first](const api::RestRequest& request) {
+    if (first.empty()) first = request.path;
+  };
   ASSERT_EQ(Run({"arena", "delete", "medium-job"}), 1);
+  EXPECT_NE(first.find("jobs/medium-job"), std::string::npos) << first;
+  EXPECT_EQ(first.find("cron"), std::string::npos) << first;
+  before_ = nullptr;
   EXPECT_EQ(err_, "ERRO[0000] The job medium-job doesn't exist in namespace default\n");
   EXPECT_EQ(SubmitMedium(), 0) << "the name is free again: " << err_;
 }

@@ -15,8 +15,8 @@ Result<bool> DeleteJob(Session& session,
                        const TypeFlag& type) {
   bool any = false;
   bool left = false;  // a job of another type
-  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
   SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
+  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
   for (const NamedJob& job : jobs) {
     if (!type.Takes(*job.kind, *job.object)) {
       left = true;
