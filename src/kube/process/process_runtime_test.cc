@@ -15,7 +15,6 @@
 
 #include "base/file.h"
 #include "base/strings.h"
-#include "kube/process/files/volumes.h"
 #include "kube/process/process_testing.h"
 
 namespace swell::process {
@@ -615,76 +614,6 @@ TEST_F(ProcessRuntimeTest, AKilledShimTakesItsContainerAlong) {
   ContainerExit exit = Wait();
   EXPECT_EQ(exit.code, 137);
   EXPECT_EQ(exit.reason, "ContainerStatusUnknown");
-}
-
-TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
-  if (!isolated()) return;
-  char name[] = "/tmp/swell-git-test-XXXXXX";
-  ASSERT_NE(::mkdtemp(name), nullptr);
-  std::string dir = name;
-  ::chmod(name, 0755);
-  SandboxSpec sandbox = Sandbox("pod-a");
-  sandbox.volumes = {VolumeSpec{.name = "code"},
-                     VolumeSpec{.name = "repo", .kind = VolumeSpec::Kind::kHostPath}};
-  sandbox.volumes[1].host_path = dir;
-  // Its repository is in a directory of the host's root.
-  sandbox.security.host_users = true;
-  Create(sandbox);
-  ContainerSpec make =
-      Shell("pod-a",
-            "set -e; export HOME=/repo; cd /repo; git init -q mnist.git; cd mnist.git; "
-            "echo 'print(1)' > mnist.py; git add .; "
-            "git -c user.name=t -c user.email=t@t commit -q -m first",
-            "make");
-  make.mounts = {{"repo", "/repo", "", false}};
-  ContainerExit exit = Run(make);
-  ASSERT_EQ(exit.code, 0) << Log(make.ref);
-  ContainerSpec sync;
-  sync.ref = {"pod-a", "init-code", 0};
-  sync.image = "registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5";
-  sync.env = {{"GIT_SYNC_REPO", "https://code.example.com/team/mnist-pytorch.git"},
-              {"GIT_SYNC_DEST", "mnist-pytorch"},
-              {"GIT_SYNC_ROOT", "/code"},
-              {"GIT_SYNC_ONE_TIME", "true"},
-              {"GIT_CONFIG_GLOBAL", "/repo/config"}};
-  sync.mounts = {{"code", "/code", "", false}, {"repo", "/repo", "", true}};
-  ASSERT_TRUE(ReplaceFile(dir + "/config",
-                          "[url \"/repo/mnist.git\"]\n\tinsteadOf = "
-                          "https://code.example.com/team/mnist-pytorch.git\n")
-                  .ok());
-  exit = Run(sync);
-  EXPECT_EQ(exit.code, 0) << Log(sync.ref);
-  EXPECT_TRUE(FileExists(PodDir("pod-a") + "/volumes/code/mnist-pytorch/mnist.py"));
-  // What git would tell two servers of the name and the password.
-  sync.ref = {"pod-a", "ask", 0};
-  sync.env[1].second = "private";
-  sync.env.insert(sync.env.end(), {{"GIT_SYNC_USERNAME", "ada"}, {"GIT_SYNC_PASSWORD", "a\"b $c"}});
-  ASSERT_TRUE(ReplaceFile(dir + "/config",
-                          "[protocol \"ext\"]\n\tallow = always\n"
-                          "[url \"ext::sh /repo/ask \"]\n\tinsteadOf = "
-                          "https://code.example.com/team/mnist-pytorch.git\n")
-                  .ok());
-  ASSERT_TRUE(ReplaceFile(dir + "/ask",
-                          "for host in code.example.com other.example; do\n"
-                          "  printf \"protocol=https\\nhost=$host\\n\\n\" | "
-                          "git credential fill\n"
-                          "done >/code/said\n"
-                          "exit 1\n")
-                  .ok());
-  observer_->exits.clear();
-  EXPECT_EQ(Run(sync).code, 1);
-  EXPECT_EQ(ReadFile(PodDir("pod-a") + "/volumes/code/said").value_or(""),
-            "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n");
-  sync.ref = {"pod-a", "init-code", 1};
-  sync.env[0].second = "/no/such/repository";
-  sync.env[1].second = "other";
-  observer_->exits.clear();
-  exit = Run(sync);
-  EXPECT_EQ(exit.code, 1);
-  EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository to /code/other: fatal: "),
-            std::string::npos)
-      << exit.log_tail;
-  EXPECT_TRUE(RemoveScratch(dir).ok());
 }
 
 TEST_F(ProcessRuntimeTest, RemoveKillsAndLeavesNothing) {
