@@ -155,6 +155,28 @@ TEST_F(RunaiSubmitTest, VolumesMayBeEmptyUnnamedOrFollowTheNodesMounts) {
       << err_;
 }
 
+TEST_F(RunaiSubmitTest, AddressesOfVersionSixStandInBrackets) {
+  Cluster();
+  const auto answers_at = [this](const std::string& name, const std::string& node) {
+    Status("/api/v1/nodes/node-1",
+           StrCat(R"({"status":{"addresses":[{"type":"InternalIP","address":")", node, R"("}]}})"));
+    EXPECT_EQ(Run({"runai", "submit", name, "-p", "project-a", "-i", "img", "--service-type",
+                   "nodeport", "--port", "80"}),
+              0)
+        << err_;
+    const size_t at = out_.find("http://");
+    return at == std::string::npos ? out_ : out_.substr(at + 7, out_.rfind(':') - at - 7);
+  };
+  EXPECT_EQ(answers_at("a", "2001:db8::7"), "[2001:db8::7]");
+  // Where nodes have no addresses of their own: what the API server is reached by.
+  for (const auto& [url, host] : {std::pair("https://[2001:db8::1]:6443", "[2001:db8::1]"),
+                                  std::pair("https://[2001:db8::1]", "[2001:db8::1]"),
+                                  std::pair("https://api.example.com/k8s", "api.example.com")}) {
+    url_ = url;
+    EXPECT_EQ(answers_at(StrCat("w", std::string_view(url).size()), "127.0.0.1"), host);
+  }
+}
+
 TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
   Cluster();
   for (const char* said : {"8000,protocol=http", "container=8000,protocol=http"}) {
