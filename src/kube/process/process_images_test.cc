@@ -274,8 +274,9 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
                   .ok());
   observer_->exits.clear();
   EXPECT_EQ(Run(sync).code, 1);
-  EXPECT_EQ(ReadFile(PodDir("pod-a") + "/volumes/code/said").value_or(""),
-            "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n");
+  const auto said = ReadFile(PodDir("pod-a") + "/volumes/code/said");
+  ASSERT_TRUE(said.ok()) << Log(sync.ref);
+  EXPECT_EQ(*said, "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n");
   sync.ref = {"pod-a", "init-code", 1};
   sync.env[0].second = "/no/such/repository";
   sync.env[1].second = "other";
