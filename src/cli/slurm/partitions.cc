@@ -81,7 +81,9 @@ NodeState StateOf(const NodeView& node) {
 std::string ReasonOf(const NodeView& node) {
   const NodeHealthState health = HealthOfNode(*node.object);
   if ((node.unhealthy || !node.ready) && !health.faults.empty()) return health.faults;
-  return StateOf(node).usable ? "none" : node.StatusWord();
+  if (StateOf(node).usable) return "none";
+  const std::string_view said = api::Annotation(*node.object, kDrainReason);
+  return node.unschedulable && !said.empty() ? std::string(said) : node.StatusWord();
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // squeue, sinfo, scancel, sacct and scontrol: jobs and nodes in Slurm's words.
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/slurm_test_util.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
 
@@ -108,6 +109,49 @@ TEST_F(SlurmQueueTest, ARequeueIsANumberOfTheJob) {
   JobBecomes(once, "Running");
   EXPECT_EQ(Run({"scontrol", "requeue", number}), 1);
   EXPECT_NE(err_.find("was submitted with --no-requeue"), std::string::npos) << err_;
+}
+
+TEST_F(SlurmQueueTest, ARequeuedJobMayBeHeld) {
+  Runs();
+  ASSERT_EQ(Run({"scontrol", "requeuehold", id_}), 0) << err_;
+  const json::Value job = JobOf(name_);
+  EXPECT_EQ(api::Annotation(job, api::keys::kRequeues), "1");
+  EXPECT_EQ(api::Annotation(job, api::keys::kHeld), "user");
+  EXPECT_TRUE(json::GetBool(job, {"spec", "suspend"}));
+  ASSERT_EQ(Run({"scontrol", "release", id_}), 0) << err_;
+  EXPECT_FALSE(json::GetBool(JobOf(name_), {"spec", "suspend"}));
+  ASSERT_EQ(Sbatch("-J waits"), 0) << err_;
+  const std::string number = Number();
+  ASSERT_EQ(Run({"scontrol", "requeuehold", number}), 0) << err_;
+  EXPECT_EQ(Queue({"-n", "waits", "-o", "%t %R"}), "PD (JobHeldUser)\n");
+  EXPECT_EQ(api::Annotation(JobOf("waits-" + number), api::keys::kRequeues), "");
+}
+
+TEST_F(SlurmQueueTest, AnAdministratorDrainsNodes) {
+  ASSERT_EQ(Run({"scontrol", "update", "NodeName=node-[1-2]", "State=DRAIN", "Reason=new disks"}),
+            0)
+      << err_;
+  ASSERT_EQ(Run({"sinfo", "-R", "-h"}), 0) << err_;
+  EXPECT_NE(out_.find("new disks"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"scontrol", "update", "nodename=node-1", "state=resume"}), 0) << err_;
+  ASSERT_EQ(Run({"sinfo", "-N", "-h", "-p", "all", "-o", "%N %t %E"}), 0) << err_;
+  EXPECT_EQ(out_, "node-1 idle none\nnode-2 drain new disks\n");
+  const json::Value node = Get("/api/v1/nodes/node-1");
+  EXPECT_EQ(json::Find(node, {"spec", "unschedulable"}), nullptr);
+  EXPECT_EQ(json::Find(node, {"metadata", "annotations", "swell.dev/slurm-drain-reason"}), nullptr);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"NodeName=node-1", "State=DRAIN"},
+        {"NodeName=node-1", "State=DOWN", "Reason=x"},
+        {"NodeName=node-1", "JobId=1", "State=RESUME"},
+        {"JobId=1", "State=DRAIN"}}) {
+    std::vector<std::string> words{"scontrol", "update"};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Run(words), 2) << out_;
+  }
+  EXPECT_EQ(Run({"scontrol", "update", "NodeName=node-9", "State=RESUME"}), 1);
+  EXPECT_NE(err_.find("node-9"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"scontrol", "show", "config"}), 2);
+  EXPECT_NE(err_.find("there is no slurm.conf"), std::string::npos) << err_;
 }
 
 TEST_F(SlurmQueueTest, AJobThatCancelledItselfIsCancelledByItsUser) {

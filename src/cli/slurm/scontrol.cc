@@ -129,6 +129,11 @@ class ShowAction final : public Action {
     if (what == "job") return ShowJobs(session, *api, words);
     if (what == "node") return ShowNodes(session, *api, words);
     if (what == "partition") return ShowPartitions(session, *api, words);
+    if (what == "config") {
+      return Misuse(
+          "show config: there is no slurm.conf; swell status says what this cluster is, scontrol "
+          "show partition its partitions, and swell project list its limits");
+    }
     return Misuse(StrCat("show ", Quote(typed), ": expected job, node, partition or hostnames"));
   }
 
@@ -200,6 +205,14 @@ Status Annotate(Api& api, const JobInfo& job, std::string_view key, json::Value 
   return done.ok() ? Status::Ok() : done.status();
 }
 
+Status Hold(Api& api, const JobInfo& job, bool hold) {
+  SWELL_RETURN_IF_ERROR(
+      Annotate(api, job, api::keys::kHeld, hold ? json::Value("user") : json::Value(nullptr)));
+  // What waits for others, too, is let run when these have ended.
+  if (api::Annotation(*job.view.object, api::keys::kGate) == "closed") return Status::Ok();
+  return SetSuspended(api, job.view, hold).status();
+}
+
 class HoldAction final : public Action {
  public:
   explicit HoldAction(bool hold) : hold_(hold) {}
@@ -220,11 +233,7 @@ class HoldAction final : public Action {
                                               job.view.name, " stops one that runs"));
       }
       if (!job.state.active) continue;
-      SWELL_RETURN_IF_ERROR(Annotate(*api, job, api::keys::kHeld,
-                                     hold_ ? json::Value("user") : json::Value(nullptr)));
-      // What waits for others, too, is let run when these have ended.
-      if (api::Annotation(*job.view.object, api::keys::kGate) == "closed") continue;
-      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, hold_).status());
+      SWELL_RETURN_IF_ERROR(Hold(*api, job, hold_));
     }
     return 0;
   }
@@ -236,19 +245,31 @@ class HoldAction final : public Action {
 
 class RequeueAction final : public Action {
  public:
+  // `hold`: they wait until they are released.
+  explicit RequeueAction(bool hold) : hold_(hold) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("no job named: scontrol requeue JOB");
+    if (words.empty()) {
+      return Misuse(StrCat("no job named: scontrol ", hold_ ? "requeuehold" : "requeue", " JOB"));
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, words));
     for (const JobInfo& job : jobs) {
-      if (job.state.code == kPending.code) continue;
+      if (job.state.code == kPending.code) {
+        if (hold_) SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
+        continue;
+      }
       if (!job.state.active) {
         return Status(Code::kConflict, StrCat("job ", job.JobId(), " is over: ", job.state.word,
                                               "; submit it again with sbatch"));
       }
       if (job.ours) {
         SWELL_RETURN_IF_ERROR(Requeue(*api, job));
+        if (hold_) SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
+        continue;
+      }
+      if (hold_) {
+        SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
         continue;
       }
       SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, true).status());
@@ -282,6 +303,8 @@ class RequeueAction final : public Action {
       if (!api.Pause(std::chrono::milliseconds(200))) return false;
     }
   }
+
+  bool hold_;
 };
 
 class UpdateAction final : public Action {
@@ -290,15 +313,33 @@ class UpdateAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     std::string id;
     Changes changes;
+    NodeChange node;
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
       const std::string name = ToLower(word.substr(0, equals));
       const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
       if (name == "jobid" || name == "job") {
         id = value;
+      } else if (name == "nodename") {
+        node.names = value;
+      } else if (name == "state") {
+        node.state = ToLower(value);
+      } else if (name == "reason") {
+        node.reason = value;
       } else {
         SWELL_RETURN_IF_ERROR(Read(name, word, value, session.Now(), changes));
       }
+    }
+    if (!node.names.empty()) {
+      if (!id.empty() || !changes.none()) {
+        return Misuse("update: JobId= and NodeName= exclude each other");
+      }
+      return UpdateNodes(session, node);
+    }
+    if (!node.state.empty() || !node.reason.empty()) {
+      return Misuse(
+          "State= and Reason= are for nodes: scontrol update NodeName=node-1 State=DRAIN "
+          "Reason=disk; scontrol hold keeps a job from starting");
     }
     if (id.empty() || changes.none()) {
       return Misuse(
@@ -322,6 +363,39 @@ class UpdateAction final : public Action {
     std::optional<WallTime> start;
     bool none() const { return !limit_s && !at_once && !start; }
   };
+
+  struct NodeChange {
+    std::string names, state, reason;
+  };
+
+  // Pods that run stay; the scheduler puts no others there.
+  static Result<int> UpdateNodes(Session& session, const NodeChange& change) {
+    const bool drain = change.state == "drain";
+    if (!drain && change.state != "resume" && change.state != "undrain") {
+      return WrongValue("State", ToUpper(change.state), {"DRAIN", "RESUME", "UNDRAIN"});
+    }
+    if (drain && change.reason.empty()) {
+      return Misuse("State=DRAIN needs a reason: Reason='disk is replaced'");
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("NodeName", change.names));
+    SWELL_ASSIGN_OR_RETURN(const auto nodes, ReadNodesToShow(session, *api, names));
+    for (const NodeView& node : nodes) {
+      json::Value patch = json::Object{};
+      json::Set(patch, {"metadata", "annotations", kDrainReason},
+                drain ? json::Value(change.reason) : json::Value(nullptr));
+      json::Set(patch, {"spec", "unschedulable"}, drain ? json::Value(true) : json::Value(nullptr));
+      SWELL_RETURN_IF_ERROR(
+          api->Patch(client::resources::kNodes, "", node.name, client::PatchType::kMerge, patch)
+              .status());
+      if (!drain && node.unhealthy) {
+        session.ErrLine(StrCat("scontrol: node ", node.name,
+                               " still gets no jobs: it is unhealthy (", OneLine(ReasonOf(node)),
+                               "); swell node clear ", node.name, " forgets that"));
+      }
+    }
+    return 0;
+  }
 
   static Status Read(const std::string& name,
                      const std::string& word,
@@ -452,19 +526,27 @@ Command ScontrolSpec() {
   hold.make = [] { return std::make_unique<HoldAction>(true); };
   Command release = Child("release", "Let held jobs start.", "JOB...");
   release.make = [] { return std::make_unique<HoldAction>(false); };
+  Command user_hold = Child("uhold", "Same as hold.", "JOB...");
+  user_hold.make = hold.make;
   Command requeue =
       Child("requeue", "Stop jobs that run, and let them wait and start again.", "JOB...");
-  requeue.make = Makes<RequeueAction>();
+  requeue.make = [] { return std::make_unique<RequeueAction>(false); };
+  Command requeue_hold =
+      Child("requeuehold", "Stop jobs that run, and hold them until they are released.", "JOB...");
+  requeue_hold.make = [] { return std::make_unique<RequeueAction>(true); };
   Command update =
       Child("update",
             "Make a job's time limit shorter, or change how many tasks of an array run at once, or "
-            "when a job that waits starts at the earliest.",
-            "JobId=JOB TimeLimit=LIMIT|ArrayTaskThrottle=N|StartTime=WHEN...");
+            "when a job that waits starts at the earliest. Or let nodes take no more jobs, or take "
+            "them again.",
+            "JobId=JOB TimeLimit=LIMIT|ArrayTaskThrottle=N|StartTime=WHEN... | "
+            "NodeName=NODES State=DRAIN Reason=WHY|State=RESUME");
   update.make = Makes<UpdateAction>();
   Command ping = Child("ping", "Say whether the cluster answers.", "");
   ping.make = Makes<PingAction>();
-  command.children = {std::move(show),    std::move(hold),   std::move(release),
-                      std::move(requeue), std::move(update), std::move(ping)};
+  command.children = {std::move(show),    std::move(hold),    std::move(user_hold),
+                      std::move(release), std::move(requeue), std::move(requeue_hold),
+                      std::move(update),  std::move(ping)};
   return command;
 }
 

@@ -15,6 +15,8 @@ inline constexpr std::string_view kArrayJobId = "swell.dev/slurm-array-job-id";
 inline constexpr std::string_view kArrayTaskId = "swell.dev/slurm-array-task-id";
 // An annotation of the job: what sbatch was told, as a JSON object.
 inline constexpr std::string_view kRequest = "swell.dev/slurm-request";
+// An annotation of a node: why an administrator let it take no more jobs.
+inline constexpr std::string_view kDrainReason = "swell.dev/slurm-drain-reason";
 // The partition of jobs that name none: every node.
 inline constexpr std::string_view kAllPartition = "all";
 // The key of a ConfigMap in which the record of a cancelled job is, and the label that it has.
