@@ -526,8 +526,7 @@ Command ScontrolSpec() {
   hold.make = [] { return std::make_unique<HoldAction>(true); };
   Command release = Child("release", "Let held jobs start.", "JOB...");
   release.make = [] { return std::make_unique<HoldAction>(false); };
-  Command user_hold = Child("uhold", "Same as hold.", "JOB...");
-  user_hold.make = hold.make;
+  hold.aliases = {"uhold"};
   Command requeue =
       Child("requeue", "Stop jobs that run, and let them wait and start again.", "JOB...");
   requeue.make = [] { return std::make_unique<RequeueAction>(false); };
@@ -544,9 +543,9 @@ Command ScontrolSpec() {
   update.make = Makes<UpdateAction>();
   Command ping = Child("ping", "Say whether the cluster answers.", "");
   ping.make = Makes<PingAction>();
-  command.children = {std::move(show),    std::move(hold),    std::move(user_hold),
-                      std::move(release), std::move(requeue), std::move(requeue_hold),
-                      std::move(update),  std::move(ping)};
+  command.children = {std::move(show),    std::move(hold),         std::move(release),
+                      std::move(requeue), std::move(requeue_hold), std::move(update),
+                      std::move(ping)};
   return command;
 }
 
