@@ -111,7 +111,10 @@ TEST_F(CliTest, DescribeSaysAFailureOnce) {
   json::Object failed{{"type", "Failed"}, {"status", "True"}, {"reason", "R"}, {"message", says}};
   failed["lastTransitionTime"] = api::FormatTime(server_.executor.Now());
   json::Value status = json::Object{};
-  json::Set(status, {"status", "conditions"}, json::Array{std::move(failed)});
+  json::Object degraded = failed;
+  degraded["type"] = "Degraded";
+  degraded["message"] = failure.Sentence();
+  json::Set(status, {"status", "conditions"}, json::Array{std::move(failed), std::move(degraded)});
   json::Set(status, {"status", "failure"}, failure.ToJson());
   Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/net", json::Print(status));
   ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
@@ -121,6 +124,8 @@ TEST_F(CliTest, DescribeSaysAFailureOnce) {
       << out_;
   EXPECT_NE(out_.find("Says:             PyTorchJob net failed.\n"), std::string::npos) << out_;
   EXPECT_EQ(out_.find("broken"), out_.rfind("broken")) << out_;
+  EXPECT_NE(out_.find("Degraded  True    0s     R       see Failure above\n"), std::string::npos)
+      << out_;
 }
 
 TEST_F(CliTest, ASubmittedJobOutlivesASignalAndEndsWithAnErrorOfItsOwn) {

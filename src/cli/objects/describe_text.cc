@@ -113,9 +113,11 @@ std::string ConditionsText(Session& session,
   TextTable table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, 2);
   for (const api::Condition& condition : conditions) {
     const std::string_view since = condition.last_transition_time;
+    std::string message = WithoutFailure(condition.message, failure);
+    if (message.empty() && !condition.message.empty()) message = "see Failure above";
     table.Add({OneLine(condition.type), OneLine(condition.status),
                since.empty() ? "" : AgeOf(since, session.Now()), OneLine(condition.reason),
-               OneLine(WithoutFailure(condition.message, failure))});
+               OneLine(message)});
   }
   return Section("Conditions", table.ToString("  "));
 }
