@@ -9,6 +9,7 @@
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/node_health.h"
@@ -55,7 +56,7 @@ class CheckAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(limit_, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     // Control-plane nodes take no work, unless they are named.
     if (words.empty()) {
       std::erase_if(nodes, [](const NodeView& node) { return node.role == "master"; });

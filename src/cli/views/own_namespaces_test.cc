@@ -56,6 +56,14 @@ class OwnNamespacesTest : public CliTest {
   }
 };
 
+TEST_F(OwnNamespacesTest, NodesAreTestedWithoutTheRightToSeeAllPods) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  AsResearcher();
+  EXPECT_EQ(Run({"swell", "node", "check", "node-1"}), 0) << err_;
+  EXPECT_NE(out_.find("the node is not ready"), std::string::npos) << out_;
+  EXPECT_EQ(err_, "Only pods in namespaces that you can read are counted.\n");
+}
+
 TEST_F(OwnNamespacesTest, ListsOverAllNamespacesShowTheUsersOwnAndSaySo) {
   Create(
       "{apiVersion: v1, kind: Event, metadata: {name: e, namespace: team-a}, reason: Mine, "
