@@ -114,7 +114,7 @@ TEST_F(CliTest, DescribeSaysAFailureOnce) {
   json::Object degraded = failed;
   degraded["type"] = "Degraded";
   degraded["message"] = failure.Sentence();
-  json::Set(status, {"status", "conditions"}, json::Array{std::move(failed), std::move(degraded)});
+  json::Set(status, {"status", "conditions"}, json::Array{std::move(degraded), std::move(failed)});
   json::Set(status, {"status", "failure"}, failure.ToJson());
   Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/net", json::Print(status));
   ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
