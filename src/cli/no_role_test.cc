@@ -135,7 +135,8 @@ TEST_F(NoRoleTest, OfSeveralRefusedObjectsTheFirstSaysTheWayToARole) {
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: team-a}}\n---\n"
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: team-a}}";
   EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
-  const size_t first = err_.find("\n  An administrator of the cluster gives you one: swell project");
+  const size_t first =
+      err_.find("\n  An administrator of the cluster gives you one: swell project");
   EXPECT_NE(first, std::string::npos) << err_;
   EXPECT_EQ(err_.find("\n  An administrator", first + 1), std::string::npos) << err_;
   EXPECT_NE(err_.find("swell: standard input, document 2: "), std::string::npos) << err_;
