@@ -42,6 +42,8 @@ using WrittenHook = void (*)(Core&, store::EventType, const store::EntryPtr&, bo
 struct ResourceHooks {
   // Completes a new object, or refuses it.
   Status (*create)(Admission&, json::Value& object) = nullptr;
+  // Completes what depends on all that webhooks have changed in a new object, or refuses it.
+  Status (*settle)(Admission&, json::Value& object) = nullptr;
   // Completes an update, or refuses it.
   Status (*update)(Admission&, json::Value& object, const json::Value& old) = nullptr;
   // May refuse a deletion.

@@ -15,6 +15,44 @@ void AtLeast(Amounts& to, const Amounts& floor) {
   }
 }
 
+Amounts OfWholePod(const json::Value& pod_spec, std::string_view field) {
+  Amounts amounts = ReadAmounts(pod_spec, {"resources", field});
+  std::erase_if(amounts, [](const auto& item) { return !IsOfWholePod(item.first); });
+  return amounts;
+}
+
+bool AllContainersLimit(const json::Value& pod_spec, std::string_view resource) {
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (const json::Value& container : json::GetArray(pod_spec, {list})) {
+      if (json::Find(container, {"resources", "limits", resource}) == nullptr) return false;
+    }
+  }
+  return true;
+}
+
+// A container's, or the pod's as a whole.
+class QosOfAll {
+ public:
+  void Count(const Amounts& requests, const Amounts& limits) {
+    for (std::string_view name : {"cpu", "memory"}) {
+      const auto limit = limits.find(name);
+      const auto request = requests.find(name);
+      const bool has_limit = limit != limits.end() && limit->second > Quantity();
+      const bool has_request = request != requests.end() && request->second > Quantity();
+      any_ = any_ || has_limit || has_request;
+      guaranteed_ = guaranteed_ && has_limit && has_request && limit->second == request->second;
+    }
+  }
+  std::string_view Class() const {
+    if (!any_) return "BestEffort";
+    return guaranteed_ ? "Guaranteed" : "Burstable";
+  }
+
+ private:
+  bool any_ = false;
+  bool guaranteed_ = true;
+};
+
 }  // namespace
 
 Amounts ReadAmounts(const json::Value* list) {
@@ -52,7 +90,7 @@ Amounts ContainerAmounts(const json::Value& container, AmountField field) {
   return requests;
 }
 
-Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
+Amounts ContainersAmounts(const json::Value& pod_spec, AmountField field) {
   Amounts sum;
   for (const json::Value& container : json::GetArray(pod_spec, {"containers"})) {
     Add(sum, ContainerAmounts(container, field));
@@ -71,7 +109,53 @@ Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
   }
   Add(sum, sidecars);
   AtLeast(sum, starting);
-  for (auto& [name, amount] : ContainerAmounts(pod_spec, field)) sum[name] = amount;
+  return sum;
+}
+
+bool IsHugePages(std::string_view resource) { return resource.starts_with("hugepages-"); }
+
+bool IsOfWholePod(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || IsHugePages(resource);
+}
+
+// In the order in which kube-apiserver completes them: a step counts on those before it.
+WholePodAmounts ReadWholePod(const json::Value& pod_spec) {
+  if (json::GetObject(pod_spec, {"resources"}).empty()) return {};
+  WholePodAmounts whole{OfWholePod(pod_spec, "requests"), OfWholePod(pod_spec, "limits")};
+  if (whole.empty()) return whole;
+  const Amounts limits = ContainersAmounts(pod_spec, AmountField::kLimits);
+  // Huge pages cannot be shared out twice: their request and limit are one.
+  for (const auto& [name, amount] : limits) {
+    if (IsHugePages(name) && !whole.requests.contains(name)) whole.limits.emplace(name, amount);
+  }
+  for (const auto& [name, amount] : ContainersAmounts(pod_spec, AmountField::kRequests)) {
+    if (IsOfWholePod(name) && !IsHugePages(name)) whole.requests.emplace(name, amount);
+  }
+  whole.requests.insert(whole.limits.begin(), whole.limits.end());
+  for (const auto& [name, request] : whole.requests) {
+    const auto limit = limits.find(name);
+    if (limit == limits.end() || !AllContainersLimit(pod_spec, name)) continue;
+    whole.limits.emplace(name, std::max(limit->second, request));
+  }
+  return whole;
+}
+
+void CompleteWholePod(json::Value& pod_spec) {
+  const auto [requests, limits] = ReadWholePod(pod_spec);
+  for (const auto& [field, amounts] : {std::pair("requests", &requests), {"limits", &limits}}) {
+    for (const auto& [name, amount] : *amounts) {
+      if (json::Find(pod_spec, {"resources", field, name}) != nullptr) continue;
+      json::Set(pod_spec, {"resources", field, name}, amount.ToString());
+    }
+  }
+}
+
+Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
+  Amounts sum = ContainersAmounts(pod_spec, field);
+  const WholePodAmounts whole = ReadWholePod(pod_spec);
+  for (const auto& [name, amount] : field == AmountField::kLimits ? whole.limits : whole.requests) {
+    sum[name] = amount;
+  }
   Add(sum, ReadAmounts(pod_spec, {"overhead"}));
   return sum;
 }
@@ -113,24 +197,19 @@ Amounts HeldAmounts(const json::Value& pod) {
 }
 
 std::string_view QosClass(const json::Value& pod) {
-  bool any = false;
-  bool guaranteed = true;
+  QosOfAll qos;
+  const WholePodAmounts whole = ReadWholePod(Spec(pod));
+  if (!whole.empty()) {
+    qos.Count(whole.requests, whole.limits);
+    return qos.Class();
+  }
   for (std::string_view list : {"initContainers", "containers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      const Amounts limits = ContainerAmounts(container, AmountField::kLimits);
-      const Amounts requests = ContainerAmounts(container, AmountField::kRequests);
-      for (std::string_view name : {"cpu", "memory"}) {
-        const auto limit = limits.find(name);
-        const auto request = requests.find(name);
-        const bool has_limit = limit != limits.end() && limit->second > Quantity();
-        const bool has_request = request != requests.end() && request->second > Quantity();
-        any = any || has_limit || has_request;
-        guaranteed = guaranteed && has_limit && has_request && limit->second == request->second;
-      }
+      qos.Count(ContainerAmounts(container, AmountField::kRequests),
+                ContainerAmounts(container, AmountField::kLimits));
     }
   }
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
+  return qos.Class();
 }
 
 bool IsSidecar(const json::Value& init_container) {

@@ -29,10 +29,27 @@ enum class AmountField { kRequests, kLimits };
 // A container's requests or limits. A limit without a request counts as a request.
 Amounts ContainerAmounts(const json::Value& container, AmountField field);
 
-// What a pod needs to run, from its spec (Kubernetes' KEP 753 and KEP 2837): the sum of its
-// containers and sidecars, or what an init container needs beside the sidecars started before it
-// where that is more; amounts of the pod as a whole (spec.resources) in place of that sum; plus
-// overhead.
+// The sum of a pod's containers and sidecars, or what an init container needs beside the sidecars
+// started before it where that is more (Kubernetes' KEP 753).
+Amounts ContainersAmounts(const json::Value& pod_spec, AmountField field);
+
+// Amounts of a pod as a whole (spec.resources, KEP 2837), which its containers share.
+struct WholePodAmounts {
+  Amounts requests, limits;
+  bool empty() const { return requests.empty() && limits.empty(); }
+};
+bool IsHugePages(std::string_view resource);
+// CPU, memory and huge pages: what a pod as a whole may have.
+bool IsOfWholePod(std::string_view resource);
+// Both are complete: a request that is not given is that of the containers together, or the limit.
+// A limit that is not given is that of the containers together, if each of them has one. Empty
+// where the spec gives neither.
+WholePodAmounts ReadWholePod(const json::Value& pod_spec);
+// Writes into spec.resources what ReadWholePod adds to it.
+void CompleteWholePod(json::Value& pod_spec);
+
+// What a pod needs to run, from its spec: ContainersAmounts; amounts of the pod as a whole in their
+// place; plus overhead.
 Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
 
 // What a pod holds of its node, or is about to hold. For each container that is the larger of its
@@ -41,7 +58,7 @@ Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
 Amounts HeldAmounts(const json::Value& pod);
 
 // Guaranteed where limits of CPU and memory equal the requests in all containers, BestEffort where
-// there are neither anywhere, else Burstable.
+// there are neither anywhere, else Burstable. Amounts of the pod as a whole decide alone.
 std::string_view QosClass(const json::Value& pod);
 
 // An init container that keeps running beside the pod's containers.

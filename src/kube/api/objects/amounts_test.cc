@@ -60,6 +60,43 @@ TEST(PodAmounts, AmountsOfTheWholePodReplaceTheSum) {
             "cpu=8100m memory=1Gi");
 }
 
+TEST(PodAmounts, AmountsOfTheWholePodAreCompleted) {
+  // A request that is not given: the containers', or the limit. Devices are the containers' alone.
+  constexpr std::string_view kLimits =
+      "resources: {limits: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 9}}\n"
+      "containers: [{resources: {requests: {cpu: 1}, limits: {nvidia.com/gpu: 1}}}, {}]";
+  EXPECT_EQ(Requests(kLimits), "cpu=1 memory=8Gi nvidia.com/gpu=1");
+  EXPECT_EQ(Requests(kLimits, AmountField::kLimits), "cpu=4 memory=8Gi nvidia.com/gpu=1");
+  // A limit that is not given: the containers', if each has one, and not below the request.
+  constexpr std::string_view kRequests =
+      "resources: {requests: {cpu: 3, memory: 1Gi}}\n"
+      "containers: [{resources: {limits: {cpu: 1, memory: 1Gi}}}, {resources: {limits: {cpu: 1}}}]";
+  EXPECT_EQ(Requests(kRequests), "cpu=3 memory=1Gi");
+  json::Value spec = Document(kRequests);
+  CompleteWholePod(spec);
+  EXPECT_EQ(json::Print(*json::Find(spec, {"resources"})),
+            R"({"requests":{"cpu":3,"memory":"1Gi"},"limits":{"cpu":"3"}})");
+  // Huge pages are limited and requested alike.
+  EXPECT_EQ(Requests("resources: {limits: {cpu: 1, hugepages-2Mi: 8Mi}}\n"
+                     "containers: [{resources: {limits: {hugepages-2Mi: 2Mi}}}]"),
+            "cpu=1 hugepages-2Mi=8Mi");
+  json::Value none = Document("containers: [{resources: {limits: {cpu: 1}}}]\nresources: {}");
+  CompleteWholePod(none);
+  EXPECT_TRUE(json::GetObject(none, {"resources"}).empty());
+}
+
+TEST(QosClass, OfAWholePodIsThatOfItsAmounts) {
+  const auto qos = [](const char* resources) {
+    return QosClass(Document(StrCat("spec: {resources: ", resources,
+                                    ", containers: [{resources: {limits: {cpu: 1}}}, {}]}")));
+  };
+  EXPECT_EQ(qos("{limits: {cpu: 2, memory: 1Gi}, requests: {cpu: 2}}"), "Guaranteed");
+  EXPECT_EQ(qos("{limits: {cpu: 2, memory: 1Gi}}"), "Burstable");  // the containers request one
+  EXPECT_EQ(qos("{requests: {memory: 1Gi}}"), "Burstable");
+  EXPECT_EQ(qos("{limits: {memory: 0}, requests: {cpu: 0}}"), "BestEffort");
+  EXPECT_EQ(qos("{}"), "Burstable");
+}
+
 TEST(QosClass, ComparesAmountsAndNotTheirTexts) {
   const auto qos = [](const char* containers) {
     return QosClass(Document(StrCat("spec: {containers: [", containers, "]}")));

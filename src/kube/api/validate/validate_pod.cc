@@ -568,6 +568,7 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
   CheckDns(spec, path, errors);
   CheckGates(spec, path, errors);
   CheckSpread(spec, path, errors);
+  CheckWholePod(spec, PathField(path, "resources"), errors);
   CheckPodNames(spec, path, errors);
   CheckTolerations(json::GetArray(spec, {"tolerations"}), PathField(path, "tolerations"), errors);
   CheckHostAliases(spec, path, errors);

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {
@@ -43,8 +44,6 @@ template <size_t n>
 bool Has(const std::string_view (&list)[n], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
-
-bool IsHugePages(std::string_view name) { return name.starts_with("hugepages-"); }
 
 bool IsQuotaResource(std::string_view name) {
   return Has(kComputeResources, name) || Has(kObjectResources, name) || IsHugePages(name) ||
@@ -330,7 +329,14 @@ void CheckResourceList(const Value& list, const std::string& path, FieldErrors& 
   }
 }
 
-void CheckResources(const Value& resources, const std::string& path, FieldErrors& errors) {
+namespace {
+
+using NameCheck = void(std::string_view name, const std::string& at, FieldErrors& errors);
+
+void CheckRequirements(const Value& resources,
+                       NameCheck* check_name,
+                       const std::string& path,
+                       FieldErrors& errors) {
   const std::string limits_at = PathField(path, "limits");
   const std::string requests_at = PathField(path, "requests");
   const json::Object& limits = json::GetObject(resources, {"limits"});
@@ -342,12 +348,13 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
       compute = compute || member.key() == "cpu" || member.key() == "memory";
     }
   }
-  if (const Value* list = MemberOf(resources, "limits")) {
-    CheckResourceList(*list, limits_at, errors);
+  for (const auto& limit : limits) {
+    check_name(limit.key(), PathKey(limits_at, limit.key()), errors);
+    CheckQuantity(limit.key(), limit.value(), PathKey(limits_at, limit.key()), errors);
   }
   for (const auto& request : json::GetObject(resources, {"requests"})) {
     const std::string_view name = request.key();
-    CheckContainerResourceName(name, PathKey(requests_at, name), errors);
+    check_name(name, PathKey(requests_at, name), errors);
     CheckQuantity(name, request.value(), PathKey(requests_at, name), errors);
     const Value* limit = limits.if_contains(name);
     if (limit == nullptr) {
@@ -371,6 +378,64 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
   if (huge_pages && !compute) {
     errors.push_back(ForbiddenError(path, "HugePages require cpu or memory"));
   }
+}
+
+void CheckWholePodName(std::string_view name, const std::string& at, FieldErrors& errors) {
+  const size_t before = errors.size();
+  CheckResourceName(name, at, errors);
+  if (errors.size() > before || IsOfWholePod(name)) return;
+  errors.push_back(NotSupportedError(at, name, {"cpu", "hugepages-", "memory"}));
+}
+
+// What the containers request together is no more than the pod's amounts; each limit by itself.
+void CheckContainersFit(const Value& spec, const std::string& path, FieldErrors& errors) {
+  const Amounts requests = ReadAmounts(spec, {"resources", "requests"});
+  const Amounts limits = ReadAmounts(spec, {"resources", "limits"});
+  auto fit = [&errors, &path](const Amounts& all, const Amounts& most, std::string_view field) {
+    for (const auto& [name, amount] : all) {
+      const auto found = most.find(name);
+      if (found == most.end() || amount <= found->second) continue;
+      if (field == "limits" && !IsHugePages(name)) continue;  // they may share
+      errors.push_back(InvalidText(PathKey(PathField(path, field), name), found->second.ToString(),
+                                   StrCat("must be greater than or equal to aggregate container ",
+                                          field, " of ", amount.ToString())));
+    }
+  };
+  fit(ContainersAmounts(spec, AmountField::kRequests), requests, "requests");
+  fit(ContainersAmounts(spec, AmountField::kLimits), limits, "limits");
+  const json::Array& containers = json::GetArray(spec, {"containers"});
+  for (size_t i = 0; i < containers.size(); ++i) {
+    for (const auto& [name, amount] : ContainerAmounts(containers[i], AmountField::kLimits)) {
+      const auto found = limits.find(name);
+      if (found == limits.end() || amount <= found->second) continue;
+      // Kubernetes' own path, which is none of the container's.
+      errors.push_back(InvalidText(
+          PathField(PathKey(PathIndex(PathField(path, "containers"), i), name), "limits"),
+          amount.ToString(),
+          StrCat("must be less than or equal to pod limits of ", found->second.ToString())));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckResources(const Value& resources, const std::string& path, FieldErrors& errors) {
+  CheckRequirements(resources, CheckContainerResourceName, path, errors);
+}
+
+void CheckWholePod(const Value& spec, const std::string& path, FieldErrors& errors) {
+  const Value* resources = MemberOf(spec, "resources");
+  if (resources == nullptr) return;
+  if (json::GetString(spec, {"os", "name"}) == "windows") {
+    errors.push_back(ForbiddenError(path, "may not be set for a windows pod"));
+    return;
+  }
+  if (MemberOf(*resources, "claims") != nullptr) {
+    errors.push_back(ForbiddenError(PathField(path, "claims"),
+                                    "claims may not be set for Resources at pod-level"));
+  }
+  CheckRequirements(*resources, CheckWholePodName, path, errors);
+  CheckContainersFit(spec, path, errors);
 }
 
 void CheckQuota(const Value& quota, const Value* old, FieldErrors& errors) {

@@ -666,6 +666,34 @@ TEST_F(ValidateTest, SecurityContexts) {
   CheckAll(kPod, kGoodPod, kCases);
 }
 
+TEST_F(ValidateTest, AmountsOfAWholePod) {
+  const Case kCases[] = {
+      {R"({"spec":{"resources":{"limits":{"nvidia.com/gpu":"1"}}}})",
+       "spec.resources.limits[nvidia.com/gpu]: Unsupported value: \"nvidia.com/gpu\": supported "
+       "values: \"cpu\", \"hugepages-\", \"memory\""},
+      {R"({"spec":{"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}}})",
+       "spec.resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit"},
+      {R"({"spec":{"resources":{"requests":{"cpu":"-1"}}}})",
+       "spec.resources.requests[cpu]: Invalid value: \"-1\""},
+      {R"({"spec":{"resources":{"limits":{"hugepages-2Mi":"2Mi"}}}})",
+       "spec.resources: Forbidden: HugePages require cpu or memory"},
+      {R"({"spec":{"resources":{"claims":[{"name":"x"}]}}})",
+       "spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"},
+      {R"({"spec":{"os":{"name":"windows"},"resources":{"limits":{"cpu":"1"}}}})",
+       "spec.resources: Forbidden: may not be set for a windows pod"},
+      {R"({"spec":{"resources":{"requests":{"cpu":"1"}},"containers":[
+          {"name":"a","image":"b","resources":{"requests":{"cpu":"700m"}}},
+          {"name":"c","image":"b","resources":{"requests":{"cpu":"700m"}}}]}})",
+       "spec.resources.requests[cpu]: Invalid value: \"1\": must be greater than or equal to "
+       "aggregate container requests of 1400m"},
+      {R"({"spec":{"resources":{"limits":{"memory":"1Gi"}},"containers":[
+          {"name":"a","image":"b","resources":{"limits":{"memory":"2Gi"}}}]}})",
+       "spec.resources.containers[0][memory].limits: Invalid value: \"2Gi\": must be less than or "
+       "equal to pod limits of 1Gi"},
+  };
+  CheckAll(kPod, kGoodPod, kCases);
+}
+
 TEST_F(ValidateTest, AmountsOfResources) {
   const Case kCases[] = {
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{

@@ -6,9 +6,9 @@
 
 namespace swell::apiserver {
 
-// Gives a new pod the defaults, and checks it.
+// Gives a new pod the defaults.
 Status LimitPod(Admission& admission, json::Value& pod);
-// Checks a pod that has other amounts than before.
+// Checks a pod that is new, or has other amounts than before.
 Status CheckLimits(Admission& admission, const json::Value& pod);
 Status LimitClaim(Admission& admission, const json::Value& claim);
 

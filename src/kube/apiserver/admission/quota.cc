@@ -149,7 +149,9 @@ std::string Listed(const api::Amounts& amounts) {
 }
 
 // The amounts that a pod must name because a quota limits them, and the containers that do not.
+// The amounts of a pod as a whole suffice.
 std::string Unspecified(const json::Value& pod, const api::Amounts& hard) {
+  if (!api::ReadWholePod(api::Spec(pod)).empty()) return "";
   std::vector<std::string> missing;
   for (const auto& [name, amount] : hard) {
     const bool limits = name.starts_with("limits.");

@@ -88,6 +88,46 @@ TEST_F(QuotaTest, ResizesAreCountedBoundedAndChecked) {
             422);
 }
 
+TEST_F(QuotaTest, AmountsOfWholePodsAreCompletedCountedAndBounded) {
+  ASSERT_EQ(server
+                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[
+                    {"type":"Pod","max":{"memory":"4Gi"}}]}})")
+                .status,
+            201);
+  Quota("all", R"({"hard":{"requests.cpu":"4","limits.memory":"8Gi"}})");
+  auto pod = [](const std::string& name, const std::string& resources) {
+    return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"resources":)", resources,
+                  R"(,"containers":[{"name":"a","image":"i"},{"name":"b","image":"i",)",
+                  R"("resources":{"requests":{"cpu":"1"}}}]}})");
+  };
+  const Answer made = server.Post(kPods, pod("a", R"({"limits":{"cpu":"3","memory":"2Gi"}})"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(json::Print(*json::Find(made.body, {"spec", "resources"})),
+            R"({"limits":{"cpu":"3","memory":"2Gi"},"requests":{"cpu":"1","memory":"2Gi"}})");
+  EXPECT_EQ(made.Str({"status", "qosClass"}), "Burstable");
+  EXPECT_EQ(Used("all", "requests.cpu"), "1");
+  EXPECT_EQ(Used("all", "limits.memory"), "2Gi");
+  EXPECT_EQ(
+      server.Post(kPods, pod("b", R"({"requests":{"cpu":"3500m"},"limits":{"memory":"1Gi"}})"))
+          .Message(),
+      "pods \"b\" is forbidden: exceeded quota: all, requested: requests.cpu=3500m, used: "
+      "requests.cpu=1, limited: requests.cpu=4");
+  EXPECT_EQ(server.Post(kPods, pod("c", R"({"limits":{"memory":"5Gi"}})")).Message(),
+            "pods \"c\" is forbidden: maximum memory usage per Pod is 4Gi, but limit is 5Gi");
+  // They stay as they are: for clients that do not know them, and for those that would change them.
+  const std::string whole = StrCat(kPods, "/a");
+  json::Value unknowing = server.Get(whole).body;
+  json::Remove(unknowing, {"spec", "resources"});
+  const Answer put = server.Put(whole, json::Print(unknowing));
+  EXPECT_EQ(put.status, 200) << put.text;
+  EXPECT_EQ(put.Str({"spec", "resources", "limits", "cpu"}), "3");
+  const std::string more = R"({"spec":{"resources":{"limits":{"cpu":"4"}}}})";
+  EXPECT_EQ(server.Merge(whole, more).status, 422);
+  EXPECT_EQ(server.Merge(whole + "/resize", more).Message(),
+            "Pod \"a\" is invalid: spec.resources: Forbidden: pods with resources of the whole pod "
+            "cannot be resized");
+}
+
 TEST_F(QuotaTest, CountsObjectsAndRefusesMore) {
   Quota("objects", R"({"hard":{"configmaps":"2","count/pods":"1"}})");
   EXPECT_EQ(Used("objects", "configmaps"), "0");

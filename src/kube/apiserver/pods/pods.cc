@@ -193,9 +193,16 @@ Status CreatePod(Admission& admission, json::Value& pod) {
     json::Set(pod, {"spec", "schedulerName"},
               json::Value(admission.core.options.default_scheduler));
   }
-  json::Set(pod, {"status"}, json::Object{{"phase", "Pending"}, {"qosClass", api::QosClass(pod)}});
+  json::Set(pod, {"status"}, json::Object{{"phase", "Pending"}});
   SetSchedulingGatedCondition(pod, admission.core.clock.Now());
   return Status::Ok();
+}
+
+// A webhook may have added containers, which count towards the pod's amounts.
+Status SettlePod(Admission& admission, json::Value& pod) {
+  if (json::Value* spec = json::FindMutable(pod, {"spec"})) api::CompleteWholePod(*spec);
+  json::Set(pod, {"status", "qosClass"}, api::QosClass(pod));
+  return CheckLimits(admission, pod);
 }
 
 // The parts of a pod's spec that may change while it lives.
@@ -268,6 +275,11 @@ Status UpdatePod(Admission& admission, json::Value& object, const json::Value& o
     errors.push_back(ForbiddenValue(field, "pod updates may not add or remove containers"));
   }
   if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
+  // Clients that do not know the field leave it out.
+  const json::Value* whole = json::Find(old, {"spec", "resources"});
+  if (whole != nullptr && json::Find(object, {"spec", "resources"}) == nullptr) {
+    json::Set(object, {"spec", "resources"}, *whole);
+  }
   json::Value allowed = old;
   CopyMutable(allowed, object);
   const json::Value* want = json::Find(object, {"spec"});
@@ -296,9 +308,11 @@ Status CreateNode(Admission&, json::Value& object) {
 }  // namespace
 
 void RegisterPods(Core& core) {
-  core.hooks.Add(
-      "pods",
-      {.create = CreatePod, .update = UpdatePod, .generation = true, .answers_deleted = true});
+  core.hooks.Add("pods", {.create = CreatePod,
+                          .settle = SettlePod,
+                          .update = UpdatePod,
+                          .generation = true,
+                          .answers_deleted = true});
   core.hooks.Add("nodes", {.create = CreateNode, .keep_status = true});
 }
 

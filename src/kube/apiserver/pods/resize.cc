@@ -107,7 +107,8 @@ Status CheckResize(Admission& admission, json::Value& pod, const json::Value& ol
         InvalidValue("spec", class_before, "Pod QOS Class may not change as a result of resizing"));
   }
   // Amounts of the whole pod replace those of its containers, and no node here can change them.
-  if (!json::GetObject(old, {"spec", "resources"}).empty()) {
+  if (!json::GetObject(old, {"spec", "resources"}).empty() ||
+      !json::GetObject(pod, {"spec", "resources"}).empty()) {
     errors.push_back(
         ForbiddenValue("spec.resources", "pods with resources of the whole pod cannot be resized"));
   }

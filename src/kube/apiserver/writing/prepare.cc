@@ -38,8 +38,8 @@ void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
   if (!same) json::Set(to, path, *value);
 }
 
-// Gives the containers the amounts that a resize asks for. If the lists of containers differ, takes
-// the new lists as they are: the check of the resize refuses them.
+// Gives the containers and the pod the amounts that a resize asks for. If the lists of containers
+// differ, takes the new lists as they are: the check of the resize refuses them.
 void TakeAmounts(json::Value& pod, const json::Value& wanted) {
   for (const std::string_view list : {"containers", "initContainers"}) {
     const json::Array& source = json::GetArray(wanted, {"spec", list});
@@ -53,6 +53,7 @@ void TakeAmounts(json::Value& pod, const json::Value& wanted) {
       CopyOrRemove(target, source[i], {"resizePolicy"});
     }
   }
+  CopyOrRemove(pod, wanted, {"spec", "resources"});
 }
 
 Status CheckRules(const Admission& admission,
@@ -232,11 +233,15 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
     StampPodSecurity(admission, changed, nullptr);
     return hooks.create != nullptr ? hooks.create(admission, changed) : Status::Ok();
   };
-  if (!AsksWebhooks(admission)) return CheckAsked(admission, object, nullptr);
+  auto check = [&admission, &object, &hooks] {
+    if (hooks.settle != nullptr) SWELL_RETURN_IF_ERROR(hooks.settle(admission, object));
+    return CheckAsked(admission, object, nullptr);
+  };
+  if (!AsksWebhooks(admission)) return check();
   const Reviewed reviewed{"CREATE", &object, nullptr, nullptr,
                           WriteOptionsOf(*admission.call, "CreateOptions")};
   SWELL_RETURN_IF_ERROR(AskMutating(admission, object, reviewed, complete));
-  SWELL_RETURN_IF_ERROR(CheckAsked(admission, object, nullptr));
+  SWELL_RETURN_IF_ERROR(check());
   return AskValidating(admission, reviewed);
 }
 
