@@ -204,12 +204,20 @@ RIGHTS = [
 
 # ---- how much it may have ----
 
+SHOW_LIMITS = ("cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes 2>/dev/null || cat memory.max; "
+               "cat cpu/cpu.cfs_quota_us 2>/dev/null || cut -d' ' -f1 cpu.max")
+
 LIMITS = [
     Case("memory_beyond_the_limit", "tail /dev/zero", phase="Failed", code=137, reason="OOMKilled",
          container={"resources": {"limits": {"memory": "24Mi"}}}),
-    Case("limits_are_seen", "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes 2>/dev/null || cat memory.max; "
-         "cat cpu/cpu.cfs_quota_us 2>/dev/null || cut -d' ' -f1 cpu.max", "67108864\n30000",
+    Case("limits_are_seen", SHOW_LIMITS, "67108864\n30000",
          container={"resources": {"limits": {"cpu": "300m", "memory": "64Mi"}}}),
+    Case("limits_of_the_whole_pod", f"{SHOW_LIMITS}; echo $MIB", "67108864\n30000\n64",
+         spec={"resources": {"limits": {"cpu": "300m", "memory": "64Mi"}}}, container={
+             "env": [{"name": "MIB", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory",
+                                                                        "divisor": "1Mi"}}}]}),
+    Case("memory_beyond_the_limit_of_the_whole_pod", "tail /dev/zero", phase="Failed", code=137, reason="OOMKilled",
+         spec={"resources": {"limits": {"memory": "24Mi"}}}),
     Case("processes_are_limited", "cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max",
          re.compile(r"\d+")),
     Case("devices", "ls /dev | tr '\\n' ' '; echo; echo x >/dev/null && head -c 4 /dev/urandom | wc -c",

@@ -234,6 +234,26 @@ TEST_F(Confinement, SharedMemoryHasTheSizeOfThePod) {
   EXPECT_EQ(SayIn(Shell("pod-a", "cat /dev/shm/f", "second")), "x\n");
 }
 
+TEST_F(Confinement, ContainersShareTheLimitsOfTheirPod) {
+  const std::string groups = runtime_->support().cgroups.memory_dir;
+  if (groups.empty()) GTEST_SKIP() << runtime_->Info().limits;
+  Create(Sandbox("pod-a"));
+  for (const char* name : {"first", "second"}) {
+    ContainerSpec spec = Shell("pod-a", "", name);
+    spec.command = {"/usr/bin/python3", "-c", "x = bytearray(400 << 20); print(len(x))"};
+    spec.whole_pod = {
+        .cpu_request_milli = 100, .cpu_limit_milli = 0, .memory_limit_bytes = 64 << 20};
+    const ContainerExit exit = Run(spec);
+    EXPECT_EQ(exit.code, 137);
+    EXPECT_TRUE(exit.oom_killed);
+    EXPECT_TRUE(FileExists(groups + "/pod-a")) << "it is the other containers', too";
+  }
+  std::optional<Status> removed;
+  runtime_->Remove("pod-a", [&](const Status& status) { removed = status; });
+  ASSERT_TRUE(Until([&] { return removed.has_value(); }));
+  EXPECT_FALSE(FileExists(groups + "/pod-a"));
+}
+
 TEST_F(Confinement, APodCannotUseUpTheMachinesProcesses) {
   if (runtime_->support().cgroups.pids_dir.empty()) GTEST_SKIP() << runtime_->Info().limits;
   EXPECT_EQ(Say("pod-a", "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null"),

@@ -312,7 +312,7 @@ std::string ProcessHost::NetworkOf(const ProcessPod& pod) const { return Namespa
 
 std::string ProcessHost::GroupOf(const ProcessContainer& container) const {
   if (support_.cgroups.version != 2) return "";
-  return StrCat(support_.cgroups.memory_dir, "/", CgroupNameOf(container.ref));
+  return CgroupOf(support_.cgroups.memory_dir, CgroupNameOf(container.ref));
 }
 
 void ProcessHost::ReleaseNetwork(ProcessPod& pod) {

@@ -542,7 +542,7 @@ TEST_F(ProcessRuntimeTest, MemoryLimitsAreEnforcedHoweverBusyTheMachine) {
 TEST_F(ProcessRuntimeTest, GroupsOfKnownPodsStayThoughNobodyIsInThem) {
   CgroupSupport groups;
   groups.memory_dir = groups.cpu_dir = data_dir_ + "/groups";
-  for (const char* name : {"pod-a.main.0", "pod-b.main.0"}) {
+  for (const char* name : {"pod-a.main.0", "pod-b.main.0", "pod-c/pod-c.main.0"}) {
     ASSERT_TRUE(MakeDirs(StrCat(groups.memory_dir, "/", name)).ok());
   }
   CleanCgroups(groups, [](const std::string& uid) { return uid == "pod-a"; });

@@ -425,6 +425,9 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   if (isolation == Isolation::kFull) {
     FillDeviceGroup(defaults.support.cgroups, CgroupNameOf(spec.ref), out);
   }
+  if (spec.whole_pod) {
+    PutBelowPod(defaults.support.cgroups, spec.ref.pod_uid, *spec.whole_pod, out);
+  }
   out.log_path = pod.LogPath(spec.ref);
   out.log_bytes_max = defaults.log_bytes_max;
   out.log_files_max = defaults.log_files_max;

@@ -138,6 +138,13 @@ struct ImageReady {
   int64_t size_bytes = 0;
 };
 
+// What a container may use, as far as it can be changed while it runs.
+struct CpuAndMemory {
+  int64_t cpu_request_milli = 0;
+  int64_t cpu_limit_milli = 0;     // 0: none
+  int64_t memory_limit_bytes = 0;  // 0: none
+};
+
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order that people read
 struct ContainerSpec {
   ContainerRef ref;
@@ -164,19 +171,14 @@ struct ContainerSpec {
   int64_t cpu_limit_milli = 0;  // 0: none
   int64_t memory_request_bytes = 0;
   int64_t memory_limit_bytes = 0;  // 0: none
+  // What all containers of the pod may use together, where its spec says so.
+  std::optional<CpuAndMemory> whole_pod;
   int64_t grace_seconds = 30;
   // Standard input stays open for clients that attach; with stdin_once, until the first one leaves.
   bool open_stdin = false;
   bool stdin_once = false;
   bool tty = false;
   std::string termination_path = "/dev/termination-log";
-};
-
-// What a container may use, as far as it can be changed while it runs.
-struct CpuAndMemory {
-  int64_t cpu_request_milli = 0;
-  int64_t cpu_limit_milli = 0;     // 0: none
-  int64_t memory_limit_bytes = 0;  // 0: none
 };
 
 struct ContainerStarted {

@@ -296,17 +296,53 @@ void ReadUser(const json::Value& pod, const json::Value& container, ContainerSpe
       json::GetString(pod, {"spec", "securityContext", "supplementalGroupsPolicy"}) == "Strict";
 }
 
-void ReadAmountsOf(const json::Value& container, ContainerSpec& spec) {
+int64_t AmountOf(const Amounts& amounts, std::string_view name) {
+  const auto found = amounts.find(name);
+  return found == amounts.end() ? 0 : found->second;
+}
+
+// With overhead, as Kubernetes counts it.
+std::optional<CpuAndMemory> WholePod(const json::Value& pod_spec) {
+  const api::WholePodAmounts whole = api::ReadWholePod(pod_spec);
+  if (whole.empty()) return std::nullopt;
+  const Amounts limits = Whole(api::PodAmounts(pod_spec, api::AmountField::kLimits));
+  auto limit = [&](std::string_view name) {
+    return whole.limits.contains(name) ? AmountOf(limits, name) : 0;
+  };
+  return CpuAndMemory{
+      AmountOf(Whole(api::PodAmounts(pod_spec, api::AmountField::kRequests)), "cpu"), limit("cpu"),
+      limit("memory")};
+}
+
+// The memory that the pod requests beyond its containers' requests: an equal part for each.
+int64_t MemoryPart(const json::Value& pod_spec) {
+  const Amounts whole = Whole(api::ReadWholePod(pod_spec).requests);
+  const Amounts own = Whole(api::ContainersAmounts(pod_spec, api::AmountField::kRequests));
+  const size_t containers = json::GetArray(pod_spec, {"containers"}).size() +
+                            json::GetArray(pod_spec, {"initContainers"}).size();
+  const int64_t rest = AmountOf(whole, "memory") - AmountOf(own, "memory");
+  return containers == 0 ? 0 : std::max<int64_t>(0, rest) / static_cast<int64_t>(containers);
+}
+
+void ReadAmountsOf(const json::Value& pod, const json::Value& container, ContainerSpec& spec) {
   const json::Value* resources = json::Find(container, {"resources"});
-  if (resources == nullptr) return;
-  const CpuAndMemory amounts = CpuAndMemoryOf(*resources);
+  CpuAndMemory amounts = resources == nullptr ? CpuAndMemory() : CpuAndMemoryOf(*resources);
+  Amounts requests = ReadAmounts(json::Find(container, {"resources", "requests"}));
+  requests.emplace("memory", amounts.memory_limit_bytes);
+  spec.memory_request_bytes = requests["memory"];
+  spec.whole_pod = WholePod(api::Spec(pod));
+  if (spec.whole_pod) {
+    // As the kubelet has it: what a container has no limit of is limited, and weighs, as the pod's.
+    if (amounts.cpu_limit_milli == 0) amounts.cpu_limit_milli = spec.whole_pod->cpu_limit_milli;
+    if (!requests.contains("cpu")) amounts.cpu_request_milli = amounts.cpu_limit_milli;
+    if (amounts.memory_limit_bytes == 0) {
+      amounts.memory_limit_bytes = spec.whole_pod->memory_limit_bytes;
+    }
+    spec.memory_request_bytes += MemoryPart(api::Spec(pod));
+  }
   spec.cpu_request_milli = amounts.cpu_request_milli;
   spec.cpu_limit_milli = amounts.cpu_limit_milli;
   spec.memory_limit_bytes = amounts.memory_limit_bytes;
-  const Amounts requests = ReadAmounts(json::Find(*resources, {"requests"}));
-  const auto memory = requests.find("memory");
-  spec.memory_request_bytes =
-      memory != requests.end() ? memory->second : amounts.memory_limit_bytes;
 }
 
 }  // namespace
@@ -334,7 +370,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
   SWELL_ASSIGN_OR_RETURN(spec.security, ReadContainerSecurity(pod, container));
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
-  ReadAmountsOf(container, spec);
+  ReadAmountsOf(pod, container, spec);
   spec.grace_seconds = GraceSeconds(pod);
   spec.open_stdin = json::GetBool(container, {"stdin"});
   spec.stdin_once = json::GetBool(container, {"stdinOnce"});
@@ -346,6 +382,8 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
 }
 
 int64_t PodMemoryLimit(const json::Value& pod) {
+  const Amounts whole = Whole(api::ReadWholePod(api::Spec(pod)).limits);
+  if (const int64_t limit = AmountOf(whole, "memory"); limit > 0) return limit;
   int64_t sum = 0;
   for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
     const Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));

@@ -41,7 +41,7 @@ struct EnvContext {
   const PodSources& sources;
   std::string pod_ip;
   std::string host_ip;
-  Amounts allocatable;  // limits that a container does not set read as the node's
+  Amounts allocatable;  // limits that neither a container nor its pod sets read as the node's
   EnvList service_env;  // Docker-style service variables, first and weakest
 };
 
@@ -69,9 +69,10 @@ Result<std::string> ResourceFieldRef(const EnvContext& context,
                                      const json::Value& ref,
                                      const json::Value* container);
 
-// A container of any list by name, or nullptr.
-// The sum of the memory limits of its main containers; 0 where one has none.
+// That of the pod as a whole, or the sum of the memory limits of its main containers; 0 where one
+// has none.
 int64_t PodMemoryLimit(const json::Value& pod);
+// A container of any list by name, or nullptr.
 const json::Value* FindContainer(const json::Value& pod, std::string_view name);
 std::string_view RestartPolicy(const json::Value& pod);  // Always when absent
 

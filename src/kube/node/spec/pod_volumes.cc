@@ -360,8 +360,13 @@ Result<std::string> ResourceFieldRef(const EnvContext& context,
   if (amount != amounts.end()) {
     value = amount->second;
   } else if (half == "limits") {
+    const api::Amounts whole = api::ReadWholePod(api::Spec(context.pod)).limits;
+    const auto shared = whole.find(resource);
     auto node = context.allocatable.find(resource);
     if (node != context.allocatable.end()) value = node->second;
+    if (shared != whole.end() && !shared->second.zero()) {
+      value = resource == "cpu" ? shared->second.MilliValue() : shared->second.Value();
+    }
   }
   int64_t divisor = resource == "cpu" ? 1000 : 1;
   if (const json::Value* text = json::Find(ref, {"divisor"})) {

@@ -17,8 +17,6 @@ struct Field {
   std::string_view name;
   std::string_view why;
 };
-constexpr Field kOfPods[] = {
-    {"resources", "there are no limits of a whole pod here; give them to its containers"}};
 constexpr Field kOfContainers[] = {
     {"volumeDevices", "there are no block devices here; mount a volume instead"},
     {"restartPolicyRules", "containers restart by the pod's restartPolicy alone"}};
@@ -64,9 +62,6 @@ std::optional<Refusal> FindUnserved(const json::Value& pod) {
   if (!os.empty() && os != "linux") {
     return Refusal{"PodOSNotSupported",
                    StrCat("spec.os.name: ", Quote(os), ": this node runs Linux")};
-  }
-  for (const Field& field : kOfPods) {
-    if (IsThere(json::Find(pod, {"spec", field.name}))) return Unserved(field.name, field.why);
   }
   for (std::string_view list : kLists) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {

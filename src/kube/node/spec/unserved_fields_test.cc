@@ -21,8 +21,7 @@ TEST(UnservedFields, AreNamedWithWhatToDo) {
   EXPECT_EQ(Why(R"({"os":{"name":"linux"},"resourceClaims":[],"resources":{}})"), "");
   EXPECT_EQ(Why(R"({"os":{"name":"windows"}})"), "spec.os.name: \"windows\": this node runs Linux");
   EXPECT_EQ(Why(R"({"resourceClaims":[{"name":"gpu"}]})"), "");
-  EXPECT_NE(Why(R"({"resources":{"limits":{"cpu":"1"}}})").find("give them to its containers"),
-            std::string::npos);
+  EXPECT_EQ(Why(R"({"resources":{"limits":{"cpu":"1"}}})"), "");
   EXPECT_EQ(Why(R"({"containers":[{"name":"a","volumeDevices":[{"name":"d"}]}]})"),
             "spec.containers[a].volumeDevices: there are no block devices here; mount a volume "
             "instead");
@@ -120,6 +119,38 @@ TEST_F(AgentTest, VolumesInMemoryAreNoLargerThanThePodsMemory) {
   EXPECT_EQ(sandbox->volumes[0].size_limit_bytes, 1 << 30);
   EXPECT_EQ(sandbox->volumes[1].size_limit_bytes, 1 << 20);
   EXPECT_EQ(sandbox->volumes[2].size_limit_bytes, 1 << 30);
+}
+
+TEST_F(AgentTest, ContainersWithoutLimitsHaveThoseOfTheWholePod) {
+  const std::string uid = Create("a", R"({
+      "resources":{"requests":{"cpu":"1","memory":"3Gi"},"limits":{"cpu":"2","memory":"4Gi"}},
+      "volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}],"containers":[
+        {"name":"main","image":"x","env":[
+          {"name":"CPUS","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}},
+          {"name":"MEM","valueFrom":{"resourceFieldRef":{"resource":"limits.memory",
+                                                         "divisor":"1Gi"}}}]},
+        {"name":"side","image":"x","resources":{"requests":{"cpu":"250m","memory":"1Gi"},
+                                                "limits":{"memory":"2Gi"}}}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(EnvOf(uid, "CPUS"), "2");
+  EXPECT_EQ(EnvOf(uid, "MEM"), "4");
+  constexpr int64_t kGi = 1 << 30;
+  EXPECT_EQ(runtime_.SandboxOfForTest(uid)->volumes[0].size_limit_bytes, 4 * kGi);
+  const ContainerSpec* own = runtime_.SpecOfForTest(uid, "main");
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->cpu_request_milli, 2000);
+  EXPECT_EQ(own->cpu_limit_milli, 2000);
+  EXPECT_EQ(own->memory_limit_bytes, 4 * kGi);
+  EXPECT_EQ(own->memory_request_bytes, kGi) << "half of what the containers leave";
+  const ContainerSpec* side = runtime_.SpecOfForTest(uid, "side");
+  ASSERT_NE(side, nullptr);
+  EXPECT_EQ(side->cpu_request_milli, 250);
+  EXPECT_EQ(side->memory_limit_bytes, 2 * kGi);
+  EXPECT_EQ(side->memory_request_bytes, 2 * kGi);
+  ASSERT_TRUE(side->whole_pod.has_value());
+  EXPECT_EQ(side->whole_pod->cpu_request_milli, 1000);
+  EXPECT_EQ(side->whole_pod->cpu_limit_milli, 2000);
+  EXPECT_EQ(side->whole_pod->memory_limit_bytes, 4 * kGi);
 }
 
 TEST_F(AgentTest, ProjectedSourcesThatTheNodeHasNotAreNamed) {

@@ -51,6 +51,8 @@ bool Write(const std::string& path, std::string_view text) {
   return n == static_cast<ssize_t>(text.size());
 }
 
+std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 // Mount points of control group hierarchies: (type, options, path).
 struct Hierarchy {
   std::string type, options, path;
@@ -251,6 +253,45 @@ void FillCgroups(const CgroupSupport& support,
   }
 }
 
+void PutBelowPod(const CgroupSupport& support,
+                 const std::string& pod_uid,
+                 const node::CpuAndMemory& whole_pod,
+                 ShimSpec& spec) {
+  ShimSpec pod;
+  FillCgroups(support, pod_uid, whole_pod.cpu_request_milli, whole_pod.cpu_limit_milli,
+              whole_pod.memory_limit_bytes, pod);
+  for (CgroupDir& group : pod.cgroups) {
+    // Processes are counted container by container.
+    std::erase_if(group.values, [](const auto& value) { return value.first == "pids.max"; });
+    const std::string parent = ParentOf(group.path);
+    if (parent != support.cpu_dir && parent != support.memory_dir) continue;
+    for (CgroupDir& own : spec.cgroups) {
+      if (ParentOf(own.path) != parent) continue;
+      const std::string below = StrCat(group.path, own.path.substr(parent.size()));
+      if (spec.oom_file.starts_with(own.path + "/")) {
+        spec.oom_file = below + spec.oom_file.substr(own.path.size());
+      }
+      own.path = below;
+    }
+    // First, while nothing is below the group.
+    std::vector<std::pair<std::string, std::string>> first;
+    if (support.version == 2) {
+      first.emplace_back("cgroup.subtree_control", "+memory +cpu");
+      if (!support.pids_dir.empty()) first.emplace_back("cgroup.subtree_control", "+pids");
+    } else if (parent == support.memory_dir) {
+      first.emplace_back("memory.use_hierarchy", "1");
+    }
+    group.values.insert(group.values.begin(), first.begin(), first.end());
+    spec.pod_cgroups.push_back(std::move(group));
+  }
+}
+
+std::string CgroupOf(const std::string& parent, const std::string& container_id) {
+  const std::string below =
+      StrCat(parent, "/", container_id.substr(0, container_id.find('.')), "/", container_id);
+  return FileExists(below) ? below : StrCat(parent, "/", container_id);
+}
+
 namespace {
 
 // Version 2 accepts any limit, and kills processes that are above it.
@@ -258,7 +299,8 @@ Status CheckMemoryInUse(const CgroupSupport& support,
                         const std::string& container_id,
                         int64_t limit) {
   if (support.version != 2 || limit <= 0) return Status::Ok();
-  const auto text = ReadFile(StrCat(support.memory_dir, "/", container_id, "/memory.current"), 64);
+  const auto text =
+      ReadFile(StrCat(CgroupOf(support.memory_dir, container_id), "/memory.current"), 64);
   const auto used = text.ok() ? ParseInt(Trim(*text)) : std::nullopt;
   if (!used || *used <= limit) return Status::Ok();
   return Status(Code::kInvalid, StrCat("a memory limit of ", limit, " bytes is below the ", *used,
@@ -281,7 +323,7 @@ Status ResizeCgroups(const CgroupSupport& support,
     for (int round = 0; again && round < 2; ++round) {
       again = false;
       for (const auto& [file, value] : group.values) {
-        const std::string path = StrCat(group.path, "/", file);
+        const std::string path = StrCat(CgroupOf(ParentOf(group.path), container_id), "/", file);
         if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT &&
             file.starts_with("memory.memsw"))
           continue;  // the kernel does not count swap
@@ -337,7 +379,11 @@ void CleanCgroups(const CgroupSupport& support,
       // A group's own files are dozens, so they are not even tried.
       if (!entry.is_directory(error)) continue;
       const std::string name = entry.path().filename();
-      if (!known(name.substr(0, name.find('.')))) ::rmdir(entry.path().c_str());
+      if (known(name.substr(0, name.find('.')))) continue;
+      for (const auto& below : std::filesystem::directory_iterator(entry.path(), error)) {
+        if (below.is_directory(error)) ::rmdir(below.path().c_str());
+      }
+      ::rmdir(entry.path().c_str());
     }
   }
 }

@@ -53,6 +53,14 @@ void FillCgroups(const CgroupSupport& support,
                  int64_t cpu_limit_milli,
                  int64_t memory_limit_bytes,
                  ShimSpec& spec);
+// Puts the groups of `spec` that limit CPU and memory below groups of the pod, which limit all its
+// containers together. After all else of the groups is filled in.
+void PutBelowPod(const CgroupSupport& support,
+                 const std::string& pod_uid,
+                 const node::CpuAndMemory& whole_pod,
+                 ShimSpec& spec);
+// The container's group in the hierarchy at `parent`, below its pod's where that has one.
+std::string CgroupOf(const std::string& parent, const std::string& container_id);
 // Writes other amounts for a container that runs. An error says what was not taken.
 Status ResizeCgroups(const CgroupSupport& support,
                      const std::string& container_id,
@@ -63,8 +71,8 @@ Status ResizeCgroups(const CgroupSupport& support,
 void FillDeviceGroup(const CgroupSupport& support, const std::string& container_id, ShimSpec& spec);
 // The most processes and threads of one container, so that no pod uses up the machine's.
 int64_t ProcessLimit();
-// Removes the groups of containers whose pods are no longer known: a known pod's may be empty only
-// because its command has not joined them yet.
+// Removes the groups of containers and pods that are no longer known: a known pod's may be empty
+// only because its command has not joined them yet.
 void CleanCgroups(const CgroupSupport& support,
                   const std::function<bool(const std::string& pod_uid)>& known);
 // Removes what holds them, once they are gone.

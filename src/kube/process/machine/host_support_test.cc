@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
+
 namespace swell::process {
 namespace {
 
@@ -28,6 +30,50 @@ TEST(Cgroups, AContainerThatRequestsNoCpuHasTheLeastWeight) {
   unified.memory_dir = "/all";
   EXPECT_EQ(Written(unified, 0, "cpu.weight"), "1");
   EXPECT_EQ(Written(unified, 1000, "cpu.weight"), "39");
+}
+
+// "PATH: FILE=VALUE …; …"
+std::string Text(const std::vector<CgroupDir>& groups) {
+  std::vector<std::string> out;
+  for (const CgroupDir& group : groups) {
+    out.push_back(group.path + ":");
+    for (const auto& [file, value] : group.values) {
+      if (file != "pids.max") out.back() += StrCat(" ", file, "=", value);
+    }
+  }
+  return Join(out, "; ");
+}
+
+TEST(Cgroups, AContainersGroupIsBelowItsPodsWhereThePodHasAmounts) {
+  const node::CpuAndMemory whole{2000, 3000, 1 << 20};
+  CgroupSupport old;
+  old.version = 1;
+  old.cpu_dir = "/cpu/x";
+  old.memory_dir = "/memory/x";
+  old.pids_dir = "/pids/x";
+  ShimSpec spec;
+  FillCgroups(old, "u.main.0", 1000, 0, 4096, spec);
+  PutBelowPod(old, "u", whole, spec);
+  EXPECT_EQ(Text(spec.pod_cgroups),
+            "/cpu/x/u: cpu.shares=2048 cpu.cfs_period_us=100000 cpu.cfs_quota_us=300000; "
+            "/memory/x/u: memory.use_hierarchy=1 memory.limit_in_bytes=1048576 "
+            "memory.memsw.limit_in_bytes=1048576");
+  EXPECT_EQ(Text(spec.cgroups),
+            "/pids/x/u.main.0:; /cpu/x/u/u.main.0: cpu.shares=1024; /memory/x/u/u.main.0: "
+            "memory.limit_in_bytes=4096 memory.memsw.limit_in_bytes=4096");
+  EXPECT_EQ(spec.oom_file, "/memory/x/u/u.main.0/memory.oom_control");
+
+  CgroupSupport unified;
+  unified.version = 2;
+  unified.memory_dir = unified.cpu_dir = unified.pids_dir = "/all/x";
+  ShimSpec newer;
+  FillCgroups(unified, "u.main.0", 1000, 0, 0, newer);
+  PutBelowPod(unified, "u", whole, newer);
+  EXPECT_EQ(Text(newer.pod_cgroups),
+            "/all/x/u: cgroup.subtree_control=+memory +cpu cgroup.subtree_control=+pids "
+            "cpu.weight=79 cpu.max=300000 100000 memory.max=1048576 memory.swap.max=0");
+  EXPECT_EQ(Text(newer.cgroups), "/all/x/u/u.main.0: cpu.weight=39");
+  EXPECT_EQ(newer.oom_file, "/all/x/u/u.main.0/memory.events");
 }
 
 }  // namespace

@@ -101,6 +101,16 @@ Status MountDev(const ShimSpec& spec) {
   return Status::Ok();
 }
 
+// HIERARCHY/INSTANCE/CONTAINER, or HIERARCHY/INSTANCE/POD/CONTAINER: its name is what programs look
+// for.
+std::string HierarchyOf(const ShimSpec& spec, const CgroupDir& group) {
+  const auto parent = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  const std::string above = parent(group.path);
+  const bool below_pod = std::any_of(spec.pod_cgroups.begin(), spec.pod_cgroups.end(),
+                                     [&above](const CgroupDir& pod) { return pod.path == above; });
+  return parent(below_pod ? parent(above) : above);
+}
+
 // Programs read their limits below /sys/fs/cgroup: there is the container's own group, and no
 // other.
 Status ShowOwnCgroups(const ShimSpec& spec) {
@@ -113,9 +123,7 @@ Status ShowOwnCgroups(const ShimSpec& spec) {
   }
   SWELL_RETURN_IF_ERROR(MountTmpfs("/sys/fs/cgroup", "mode=755,size=64k", spec.first_id));
   for (const CgroupDir& group : spec.cgroups) {
-    // HIERARCHY/INSTANCE/CONTAINER: its name is what programs look for.
-    const std::string parent = group.path.substr(0, group.path.rfind('/'));
-    const std::string hierarchy = parent.substr(0, parent.rfind('/'));
+    const std::string hierarchy = HierarchyOf(spec, group);
     const std::string at = "/sys/fs/cgroup" + hierarchy.substr(hierarchy.rfind('/'));
     SWELL_RETURN_IF_ERROR(MakeOwnedDirs(at, spec.first_id));
     Status bound = Mount(InOld(group.path), at, nullptr, MS_BIND);

@@ -138,16 +138,19 @@ class Shim {
  private:
   // A limit that cannot be set is not worth failing a job for; the node says which ones hold.
   void MakeCgroups() {
-    for (const CgroupDir& group : spec_.cgroups) {
-      if (!MakeDirs(group.path).ok()) continue;
-      for (const auto& [file, value] : group.values) {
-        Status written = WriteText(group.path + "/" + file, value);
-        (void)written;
-      }
-      if (group.devices.empty()) continue;
-      Status filtered = AllowDevices(group.path, group.devices);
-      (void)filtered;
+    for (const CgroupDir& group : spec_.pod_cgroups) MakeCgroup(group);
+    for (const CgroupDir& group : spec_.cgroups) MakeCgroup(group);
+  }
+
+  static void MakeCgroup(const CgroupDir& group) {
+    if (!MakeDirs(group.path).ok()) return;
+    for (const auto& [file, value] : group.values) {
+      Status written = WriteText(group.path + "/" + file, value);
+      (void)written;
     }
+    if (group.devices.empty()) return;
+    Status filtered = AllowDevices(group.path, group.devices);
+    (void)filtered;
   }
 
   void RemoveCgroups() {

@@ -160,6 +160,7 @@ json::Value ShimSpec::ToJson() const {
   out["sysctls"] = Pairs(sysctls);
   out["mounts"] = List(mounts);
   out["cgroups"] = List(cgroups);
+  out["podCgroups"] = List(pod_cgroups);
   out["oomFile"] = oom_file;
   out["logPath"] = log_path;
   out["oomScore"] = oom_score;
@@ -219,6 +220,9 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   }
   for (const json::Value& one : json::GetArray(value, {"cgroups"})) {
     spec.cgroups.push_back(ReadCgroup(one));
+  }
+  for (const json::Value& one : json::GetArray(value, {"podCgroups"})) {
+    spec.pod_cgroups.push_back(ReadCgroup(one));
   }
   spec.oom_file = Text(value, "oomFile");
   spec.log_path = Text(value, "logPath");

@@ -108,6 +108,8 @@ struct ShimSpec {
   std::vector<std::pair<std::string, std::string>> sysctls;
   std::vector<ShimMount> mounts;
   std::vector<CgroupDir> cgroups;
+  // Above them: of the pod as a whole. They are made, and stay for its other containers.
+  std::vector<CgroupDir> pod_cgroups;
   std::string oom_file;  // a cgroup file with a line "oom_kill N"
   int oom_score = 0;     // from 0 to 1000: how soon the kernel kills it where memory is short
   std::string log_path;

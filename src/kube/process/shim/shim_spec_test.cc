@@ -25,6 +25,7 @@ constexpr std::string_view kWhole = R"({
     {"kind": "tmpfs", "source": "", "target": "/dev/shm", "readOnly": false, "size": 65536,
      "subPath": "", "owners": 2, "ofHost": false}],
   "cgroups": [{"path": "/sys/fs/cgroup/x", "values": [["cpu.max", "max"]], "devices": ["c 1:3"]}],
+  "podCgroups": [{"path": "/sys/fs/cgroup/p", "values": [], "devices": []}],
   "oomFile": "/sys/fs/cgroup/x/memory.events", "logPath": "/p/0.log", "oomScore": 999,
   "logBytesMax": 1024, "logFilesMax": 3, "stdin": true, "stdinOnce": true, "tty": true
 })";
