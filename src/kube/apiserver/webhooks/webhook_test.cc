@@ -155,6 +155,21 @@ TEST_F(WebhookTest, AMutatingWebhookChangesWhatIsCreated) {
   EXPECT_EQ(hook.paths[0], "/hook?timeout=10s");
 }
 
+TEST_F(WebhookTest, AmountsOfAWholePodCountTheContainersThatAWebhookAdds) {
+  Hook& hook = AddMutating("sidecar");
+  hook.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"add","path":"/spec/containers/-","value":{"name":"s","image":"i",)"
+                   R"("resources":{"requests":{"cpu":"100m"}}}}])");
+  };
+  const Answer made = server.Post(
+      kPods, R"({"metadata":{"name":"p"},"spec":{"resources":{"limits":{"cpu":"2"}},"containers":[
+          {"name":"c","image":"i","resources":{"requests":{"cpu":"500m"}}}]}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(made.Str({"spec", "resources", "requests", "cpu"}), "600m");
+  ASSERT_EQ(hook.asked.size(), 1u);
+  EXPECT_EQ(json::Find(hook.asked[0], {"object", "spec", "resources", "requests"}), nullptr);
+}
+
 TEST_F(WebhookTest, WhatWebhooksMakeWrongIsInvalid) {
   AddMutating("bad").reply = [](const json::Value&) {
     return Patched(R"([{"op":"add","path":"/spec/containers/-","value":{"name":"s"}}])");
