@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -24,6 +25,29 @@ constexpr Duration kPeersNotice = std::chrono::seconds(60);
 int64_t Bytes(std::string_view text) {
   const auto amount = api::Quantity::Parse(text);
   return amount.ok() ? amount->Value() : 0;
+}
+
+struct Memory {
+  std::optional<int64_t> request;
+  int64_t limit = 0;  // 0: none
+};
+
+// What a container, or a pod as a whole, requests and may have.
+Memory MemoryOf(const json::Value& holder) {
+  Memory memory;
+  memory.limit = Bytes(json::GetString(holder, {"resources", "limits", "memory"}));
+  const std::string_view request = json::GetString(holder, {"resources", "requests", "memory"});
+  if (!request.empty()) memory.request = Bytes(request);
+  return memory;
+}
+
+// A request that is as large as the limit stays so.
+void RaiseTo(int64_t limit, const Memory& before, json::Value& holder) {
+  const std::string text = MemoryText(limit);
+  if (before.request && *before.request >= before.limit) {
+    json::Set(holder, {"resources", "requests", "memory"}, text);
+  }
+  json::Set(holder, {"resources", "limits", "memory"}, text);
 }
 
 // Twice as long after each failure, from the second one on.
@@ -119,15 +143,14 @@ void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& 
     for (json::Value& container : found->get_array()) {
       const auto raise = raises.find(StrCat(role, "/", api::ContainerName(container)));
       if (raise == raises.end()) continue;
-      const int64_t limit = Bytes(json::GetString(container, {"resources", "limits", "memory"}));
+      const Memory own = MemoryOf(container);
+      const Memory whole = MemoryOf(api::Spec(pod));
+      const int64_t limit = own.limit > 0 ? own.limit : whole.limit;
       if (limit >= raise->second) continue;
-      const std::string text = MemoryText(raise->second);
-      const std::string_view request =
-          json::GetString(container, {"resources", "requests", "memory"});
-      if (!request.empty() && Bytes(request) >= limit) {
-        json::Set(container, {"resources", "requests", "memory"}, text);
-      }
-      json::Set(container, {"resources", "limits", "memory"}, text);
+      if (own.limit > 0 || whole.limit == 0) RaiseTo(raise->second, own, container);
+      // The pod's grow by as much, so that its other containers keep what they have.
+      if (whole.limit == 0) continue;
+      RaiseTo(whole.limit + raise->second - limit, whole, *json::FindMutable(pod, {"spec"}));
     }
   }
 }
@@ -136,7 +159,8 @@ int64_t MemoryLimitOf(const json::Value& pod, std::string_view container) {
   for (const json::Array* list : {&api::InitContainers(pod), &api::Containers(pod)}) {
     for (const json::Value& one : *list) {
       if (api::ContainerName(one) != container) continue;
-      return Bytes(json::GetString(one, {"resources", "limits", "memory"}));
+      const int64_t own = MemoryOf(one).limit;
+      return own > 0 ? own : MemoryOf(api::Spec(pod)).limit;
     }
   }
   return 0;

@@ -49,7 +49,7 @@ std::string MemoryText(int64_t bytes);
 int64_t NextMemory(int64_t first, int64_t current, int64_t most);
 // Gives the containers of a role's pod the limits of `raises`, unless they have more.
 void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& raises);
-// The container's memory limit in bytes; 0 if it has none.
+// The memory limit of the container, or else of its pod as a whole, in bytes; 0 if neither has one.
 int64_t MemoryLimitOf(const json::Value& pod, std::string_view container);
 
 }  // namespace swell::jobs

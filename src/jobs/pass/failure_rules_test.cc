@@ -86,5 +86,19 @@ TEST(FailureRules, ARaiseReachesItsContainerAndLowersNothing) {
   EXPECT_EQ(MemoryLimitOf(pod, "none"), 0);
 }
 
+TEST(FailureRules, ALimitOfTheWholePodGrowsWithItsContainers) {
+  json::Value pod = api::Document(
+      "{spec: {resources: {limits: {memory: 2Gi}, requests: {memory: 1Gi}}, containers: ["
+      "{name: main}, {name: side, resources: {limits: {memory: 1Gi}}}]}}");
+  EXPECT_EQ(MemoryLimitOf(pod, "main"), 2 * kGib);
+  RaiseMemoryOf(pod, "worker", ParseMemoryRaises("worker/main=3Gi"));
+  EXPECT_EQ(MemoryLimitOf(pod, "main"), 3 * kGib);
+  EXPECT_EQ(json::Find(api::Containers(pod)[0], {"resources"}), nullptr);
+  RaiseMemoryOf(pod, "worker", ParseMemoryRaises("worker/side=1536Mi"));
+  EXPECT_EQ(MemoryLimitOf(pod, "side"), kGib * 3 / 2);
+  EXPECT_EQ(json::Print(*json::Find(pod, {"spec", "resources"})),
+            R"({"limits":{"memory":"3584Mi"},"requests":{"memory":"1Gi"}})");
+}
+
 }  // namespace
 }  // namespace swell::jobs

@@ -37,7 +37,9 @@ const json::Value* SpecOf(const json::Value& pod, std::string_view container) {
 std::string MemoryLimit(const json::Value& pod, std::string_view container) {
   const json::Value* spec = SpecOf(pod, container);
   if (spec == nullptr) return "";
-  return std::string(json::GetString(*spec, {"resources", "limits", "memory"}));
+  const std::string_view own = json::GetString(*spec, {"resources", "limits", "memory"});
+  if (!own.empty()) return std::string(own);
+  return std::string(json::GetString(pod, {"spec", "resources", "limits", "memory"}));
 }
 
 std::string ImageOf(const json::Value& pod, std::string_view container) {

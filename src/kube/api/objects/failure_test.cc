@@ -208,6 +208,13 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
                        "{exitCode: 137, reason: OOMKilled}}}]}"),
             "w-0 failed: container main was killed because it used more memory than allowed; raise "
             "its memory limit of 1Gi, or let it use less");
+  const auto of_whole_pod = FailureOf(
+      Document("{metadata: {name: w-0}, spec: {resources: {limits: {memory: 3Gi}}, containers: "
+               "[{name: main}]}, status: {phase: Failed, containerStatuses: [{name: main, state: "
+               "{terminated: {exitCode: 137, reason: OOMKilled}}}]}}"),
+      kNow);
+  ASSERT_TRUE(of_whole_pod.has_value());
+  EXPECT_NE(of_whole_pod->Sentence().find("its memory limit of 3Gi"), std::string::npos);
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 139, reason: Error}}}]}"),
             "w-0 failed: container main was ended by signal 11 (SIGSEGV); more is in: swell logs "
