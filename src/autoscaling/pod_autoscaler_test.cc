@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autoscaling/resource_use.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
@@ -113,6 +114,28 @@ TEST_F(PodAutoscalerTest, TheUseOfProcessorsDecides) {
   EXPECT_EQ(Reason("AbleToScale"), "ScaleDownStabilized");
   ASSERT_TRUE(Becomes(2, minutes(3))) << "10 of 50 percent, six pods";
   EXPECT_EQ(cluster_.Int(kPodAutoscalers, "default/web", {"status", "desiredReplicas"}), 2);
+}
+
+TEST(ResourceUse, IsComparedWithTheRequestOfTheWholePod) {
+  const auto pod = std::make_shared<const json::Value>(*json::Parse(
+      R"({"metadata":{"name":"p"},"spec":{"resources":{"requests":{"cpu":"2"}},
+          "containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}},{"name":"b"}]}})"));
+  const json::Value metrics = *json::Parse(
+      R"({"items":[{"metadata":{"name":"p"},"containers":[
+          {"name":"a","usage":{"cpu":"400m"}},{"name":"b","usage":{"cpu":"600m"}}]}]})");
+  auto percent = [&](const std::string& container) {
+    MetricSpec spec;
+    spec.name = "cpu";
+    spec.container = container;
+    spec.utilization = true;
+    elastic::MetricSample look;
+    look.of_members.resize(1);
+    TakeUse(metrics, spec, {pod}, look);
+    EXPECT_EQ(look.fault, "");
+    return look.of_members[0];
+  };
+  EXPECT_EQ(percent(""), 50);
+  EXPECT_EQ(percent("a"), 80);
 }
 
 TEST_F(PodAutoscalerTest, OfSeveralMetricsTheOneThatAsksForMostCounts) {

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::autoscaling {
@@ -17,8 +18,16 @@ bool Counts(const json::Value& container, const MetricSpec& spec) {
   return spec.container.empty() || api::ContainerName(container) == spec.container;
 }
 
-// What its containers request of the resource, or one of them; nothing where one requests none.
+// What the pod as a whole requests of the resource, or its containers, or one of them; nothing
+// where one requests none.
 std::optional<double> Requested(const json::Value& pod, const MetricSpec& spec) {
+  if (spec.container.empty()) {
+    const api::Amounts whole = api::ReadWholePod(api::Spec(pod)).requests;
+    const auto found = whole.find(spec.name);
+    if (found != whole.end() && !found->second.zero()) {
+      return static_cast<double>(found->second.MilliValue()) / 1000;
+    }
+  }
   double sum = 0;
   for (const json::Value& container : api::Containers(pod)) {
     if (!Counts(container, spec)) continue;
