@@ -192,12 +192,14 @@ TEST_F(CliTest, ANameIsFreeWhenOtherHandsDeletedTheJob) {
 
 TEST_F(CliTest, DescribePodShowsPortsAndSidecars) {
   Create(
-      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: fetch, "
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {resources: {limits: {cpu: 2}}, "
+      "initContainers: [{name: fetch, "
       "image: i}, {name: proxy, image: i, restartPolicy: Always, ports: [{containerPort: 9000, "
       "protocol: UDP}]}], containers: [{name: main, image: i, ports: [{containerPort: 8080}, "
       "{name: metrics, containerPort: 9090, hostPort: 90}]}]}}");
   ASSERT_EQ(Run({"swell", "describe", "pod", "p"}), 0) << err_;
   const size_t inits = out_.find("Init containers:\n  fetch:");
+  EXPECT_LT(out_.find("cpu 2\n"), inits) << out_;
   const size_t sidecars = out_.find("Sidecars:\n  proxy:");
   const size_t containers = out_.find("Containers:\n  main:");
   ASSERT_NE(containers, std::string::npos) << out_;

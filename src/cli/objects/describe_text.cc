@@ -505,6 +505,8 @@ std::string DescribePod(Session& session,
   fields.Add("Priority",
              StrCat(json::GetInt(pod, {"spec", "priority"}), " ", api::PriorityClassName(pod)));
   fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
+  fields.Add("Requests", AmountsText(json::GetObject(pod, {"spec", "resources", "requests"})));
+  fields.Add("Limits", AmountsText(json::GetObject(pod, {"spec", "resources", "limits"})));
   AddMeta(fields, pod, now, true);
   std::string out = fields.ToString();
   std::string inits, sidecars, containers;
