@@ -43,12 +43,12 @@ GAVEL = {"philly": (1.9, 0.3, 30.0, 33.8, 9.0), "saturn": (2.5, 0.9, 38.7, 43.0,
          "newtrace": (11.3, 3.0, 98.1, 110, 6.4)}
 PHILLY_NODES = 23  # of 8 GPUs; its jobs used 370 GPUs on average
 PHILLY_LIMIT_SECONDS = 300
+PHILLY_FIRST_JOBS = 8000
 # Rows of the laboratory's table that no run here measures, and why (docs/lab.md, "Targets").
 NOT_MEASURED = {
     "Rubick's workloads": "the laboratory has neither its profiles nor its policies",
     "one decision of 2,048 GPUs of several types": "the exact program takes seconds (docs/lab.md)",
     "goodput under revocation": "nodes of the laboratory do not fail; ./dev bench --only elastic preempts real jobs",
-    "every Philly tenant's share in every hour": "runs do not keep what each tenant held over time",
 }
 # NSDI'23's artefact on the trace of 120 jobs, 32 GPUs: makespan and average in seconds, worst ratio, unfair per cent.
 SHOCKWAVE = {"Shockwave": (24197, 9958, 1.78, 5.0), "max-min (Gavel)": (33208, 11274, 2.95, 25.0)}
@@ -205,6 +205,27 @@ def philly(report, program):
     except subprocess.TimeoutExpired:
         note = f"{len(used)} tenants, {gpus} GPUs; stopped before its end"
     report.add("lab: Philly's 110 days with quotas at twice the load", time.monotonic() - begin, "s", 10, note=note)
+    philly_shares(report, program, path, quotas)
+
+
+def philly_shares(report, program, path, quotas):
+    """How many hours leave each tenant within 2 % of its share (docs/lab.md, "Shares of tenants"): of the first jobs,
+    which are played in a minute."""
+    with open(path, encoding="utf-8") as f:
+        jobs = sorted(csv.DictReader(f), key=lambda row: row["timestamp"])[:PHILLY_FIRST_JOBS]
+    there = {job["cluster"] for job in jobs}
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "first.csv"
+        with open(trace, "w", encoding="utf-8", newline="") as f:
+            out = csv.DictWriter(f, jobs[0].keys())
+            out.writeheader()
+            out.writerows(jobs)
+        own = [quota for quota in quotas if quota.partition("=")[2].partition("=")[0] in there]
+        entry = play(program, [trace], f"--cluster={PHILLY_NODES}x8", "--policy=fair", *own)["fair"]
+    report.add(f"lab: Philly's first {len(jobs)} jobs, tenants' hours within 2 % of the share",
+               entry["tenantHoursWithin2Percent"], "%", 100, at_least=True,
+               note=f"{entry['tenantHours']} hours of tenants; {entry['tenantHoursWithin2PercentOrOneGpu']:.1f} % within "
+                    f"2 % or one GPU; at worst {entry['worstTenantHourShortGpus']:.1f} GPUs short")
 
 
 def run(report, program, quick):

@@ -54,6 +54,27 @@ void AddRatios(const PolicyRuns& policy, PolicySummary& sum) {
   sum.unfair = unfair / static_cast<double>(sum.jobs);
 }
 
+constexpr double kShortPart = 0.02;
+constexpr double kNoGpu = 1e-9;  // sums of seconds are not exact
+
+void AddTenantHours(const PolicyRuns& policy, PolicySummary& sum) {
+  PolicySummary::TenantHours of;
+  for (const RunOutcome& run : policy.runs) {
+    for (const TenantHour& hour : run.tenant_hours) {
+      const double lacks = hour.Short();
+      const bool fair = lacks <= kShortPart * hour.share + kNoGpu;
+      ++of.count;
+      of.fair += fair ? 1 : 0;
+      of.nearly += fair || lacks < 1 ? 1 : 0;
+      of.worst_short = std::max(of.worst_short, lacks);
+    }
+  }
+  if (of.count == 0) return;
+  of.fair /= static_cast<double>(of.count);
+  of.nearly /= static_cast<double>(of.count);
+  sum.tenant_hours = of;
+}
+
 PolicySummary SummaryOf(const PolicyRuns& policy) {
   PolicySummary sum;
   sum.policy = policy.policy;
@@ -76,6 +97,7 @@ PolicySummary SummaryOf(const PolicyRuns& policy) {
   sum.restarts /= static_cast<double>(sum.jobs);
   sum.gpu_hours /= static_cast<double>(sum.jobs);
   AddRatios(policy, sum);
+  AddTenantHours(policy, sum);
   sum.p99_s = static_cast<double>(Percentile(completions, 0.99));
   if (!decide_ns.empty()) {
     sum.decide_p50_ms = static_cast<double>(Percentile(decide_ns, 0.5)) / 1e6;
@@ -148,6 +170,12 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
     if (sum.change_range) entry["changePercent95"] = RangeJson(*sum.change_range, 100);
     if (sum.worst_ratio) entry["worstFinishTimeRatio"] = *sum.worst_ratio;
     if (sum.unfair) entry["unfairPercent"] = *sum.unfair * 100;
+    if (sum.tenant_hours) {
+      entry["tenantHours"] = sum.tenant_hours->count;
+      entry["tenantHoursWithin2Percent"] = sum.tenant_hours->fair * 100;
+      entry["tenantHoursWithin2PercentOrOneGpu"] = sum.tenant_hours->nearly * 100;
+      entry["worstTenantHourShortGpus"] = sum.tenant_hours->worst_short;
+    }
     if (sum.decide_p50_ms) entry["decideMsP50"] = *sum.decide_p50_ms;
     if (sum.decide_p99_ms) entry["decideMsP99"] = *sum.decide_p99_ms;
     list.push_back(std::move(entry));
@@ -167,6 +195,22 @@ std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std:
                       static_cast<long long>(job.completion_s()), job.restarts, job.gpu_s);
         out += StrCat(policy.policy, ",", traces[i], ",", job.name, numbers, ",",
                       job.fair_s > 0 ? StrCat(std::llround(job.fair_s)) : "", "\n");
+      }
+    }
+  }
+  return out;
+}
+
+std::string TenantHoursAsCsv(const std::vector<PolicyRuns>& all,
+                             const std::vector<std::string>& traces) {
+  std::string out = "policy,trace,tenant,hour,asked,share,held\n";
+  for (const PolicyRuns& policy : all) {
+    for (size_t i = 0; i < policy.runs.size(); ++i) {
+      for (const TenantHour& hour : policy.runs[i].tenant_hours) {
+        char numbers[120];
+        std::snprintf(numbers, sizeof numbers, ",%lld,%.3f,%.3f,%.3f\n",
+                      static_cast<long long>(hour.hour), hour.asked, hour.share, hour.held);
+        out += StrCat(policy.policy, ",", traces[i], ",", hour.tenant, numbers);
       }
     }
   }

@@ -33,6 +33,14 @@ struct PolicySummary {
   // If all jobs have fair times (fair_time.h): the largest ratio of a completion time to its fair
   // time, and the part of jobs with more than 1.05.
   std::optional<double> worst_ratio, unfair;
+  // Where jobs have tenants: over all hours in which a tenant asks for GPUs (tenant_hours.h).
+  struct TenantHours {
+    int64_t count = 0;
+    double fair = 0;         // part of them in which it held its share, less 2 % of it
+    double nearly = 0;       // or less one GPU: those are not split
+    double worst_short = 0;  // by the most GPUs below its share, on average over the hour
+  };
+  std::optional<TenantHours> tenant_hours;
   uint64_t hash = 0;  // of all decisions in all traces
   // Beside the first policy: the part by which the average is longer; negative: shorter.
   std::optional<double> change;
@@ -57,6 +65,10 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries);
 
 // policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s (empty: unknown)
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces);
+
+// policy,trace,tenant,hour,asked,share,held: GPUs, on average over the hour
+std::string TenantHoursAsCsv(const std::vector<PolicyRuns>& all,
+                             const std::vector<std::string>& traces);
 
 std::string HashText(uint64_t hash);  // 16 hexadecimal digits
 

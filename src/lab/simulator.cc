@@ -26,14 +26,16 @@ class Run {
         round_s_(options.round_s > 0 ? options.round_s : kind.round_s),
         batch_(kind.batch),
         learns_(kind.learns),
-        policy_(kind.make(options.shape)) {}
+        resizes_(kind.resizes),
+        policy_(kind.make(options.shape)),
+        tenants_(options.shape.gpus(), options.shape.tenants) {}
 
-  Status Admit(const Trace& trace, const ProfileLibrary& profiles, bool resizes) {
+  Status Admit(const Trace& trace, const ProfileLibrary& profiles) {
     jobs_.reserve(trace.jobs.size());  // active_ points into it
     for (const TraceJob& job : trace.jobs) {
       SWELL_ASSIGN_OR_RETURN(std::vector<const Profile*> its,
                              ProfilesOf(trace.name, job, profiles));
-      const int least = resizes ? job.gpus_min : job.gpus;
+      const int least = resizes_ ? job.gpus_min : job.gpus;
       if (least > LargestGroup()) {
         return Status(Code::kInvalid,
                       StrCat(trace.name, ": job ", Quote(job.name), " requests ", least,
@@ -41,6 +43,7 @@ class Run {
                              options_.shape.groups.size() > 1 ? " of one type" : ""));
       }
       jobs_.emplace_back(job, std::move(its), OptionsOf(job));
+      has_tenants_ |= !job.tenant.empty();
     }
     arrivals_.resize(jobs_.size());
     std::iota(arrivals_.begin(), arrivals_.end(), 0);
@@ -70,6 +73,7 @@ class Run {
   }
 
   RunOutcome TakeOutcome() {
+    outcome_.tenant_hours = tenants_.Take(now_s_);
     for (const SimJob& job : jobs_) {
       outcome_.jobs.push_back({job.trace().name, job.trace().submitted_s,
                                job.started_s().value_or(-1), job.ended_s(), job.restarts(),
@@ -138,6 +142,7 @@ class Run {
     const size_t before = active_.size();
     std::erase_if(active_, [this](const ActiveJob& active) {
       if (!active.job->ended()) return false;
+      NoteTenant(active.number, {.asked = -MostOf(active.number), .held = -HeldBy(active.number)});
       allocations_.erase(active.number);
       return true;
     });
@@ -156,6 +161,7 @@ class Run {
           [](const ActiveJob& active, int wanted) { return active.number < wanted; });
       active_.insert(at, {number, &jobs_[number]});
       jobs_[number].Submit();
+      NoteTenant(number, {.asked = MostOf(number)});
     }
     return any;
   }
@@ -190,6 +196,8 @@ class Run {
       const Allocation& before = had == allocations_.end() ? kNone : had->second;
       const Allocation& after = has == next.end() ? kNone : has->second;
       if (before == after) continue;
+      NoteTenant(active.number,
+                 {.held = static_cast<int>(after.size()) - static_cast<int>(before.size())});
       Note(active.number, after);
       if (Same(before, after)) continue;
       const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
@@ -198,6 +206,24 @@ class Run {
     allocations_ = std::move(next);
     NoteInUse();
     return {};
+  }
+
+  struct TenantChange {
+    int asked = 0, held = 0;
+  };
+  void NoteTenant(int number, const TenantChange& change) {
+    if (!has_tenants_) return;
+    const std::string& tenant = jobs_[number].trace().tenant;
+    if (change.asked != 0) tenants_.Ask(now_s_, tenant, change.asked);
+    if (change.held != 0) tenants_.Hold(now_s_, tenant, change.held);
+  }
+  int MostOf(int number) const {
+    const TraceJob& job = jobs_[number].trace();
+    return resizes_ ? job.most_gpus() : job.gpus;
+  }
+  int HeldBy(int number) const {
+    const auto held = allocations_.find(number);
+    return held == allocations_.end() ? 0 : static_cast<int>(held->second.size());
   }
 
   // A move that costs nothing.
@@ -233,6 +259,7 @@ class Run {
   const int64_t round_s_;
   const BatchMode batch_;
   const bool learns_;
+  const bool resizes_;
   Experiences experiences_;
   const std::unique_ptr<Policy> policy_;
   std::vector<SimJob> jobs_;
@@ -242,6 +269,8 @@ class Run {
   Allocations allocations_;
   int64_t now_s_ = 0;
   RunOutcome outcome_;
+  bool has_tenants_ = false;
+  TenantHours tenants_;
 };
 
 }  // namespace
@@ -260,7 +289,7 @@ Result<RunOutcome> Play(const Trace& trace,
                          options.shape.ToString(), "; these know several: ", Join(able, ", ")));
   }
   Run run(policy, options);
-  SWELL_RETURN_IF_ERROR(run.Admit(trace, profiles, policy.resizes));
+  SWELL_RETURN_IF_ERROR(run.Admit(trace, profiles));
   const Status played = run.PlayAll();
   if (!played.ok()) return played.WithContext(StrCat(trace.name, ", policy ", policy.name));
   return run.TakeOutcome();

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "lab/model/profile.h"
 #include "lab/policy.h"
+#include "lab/tenant_hours.h"
 #include "lab/trace/trace.h"
 
 namespace swell::lab {
@@ -65,7 +66,8 @@ struct RunOutcome {
   uint64_t hash = 0;             // of all decisions
   int64_t decisions = 0;         // calls of the policy
   std::vector<int64_t> decide_ns;
-  std::vector<GpusInUse> in_use;  // by time; an entry for each change
+  std::vector<GpusInUse> in_use;         // by time; an entry for each change
+  std::vector<TenantHour> tenant_hours;  // empty where no job of the trace has a tenant
 };
 
 // Errors: an application without a profile, a job larger than the cluster, a job that never ends,

@@ -56,11 +56,9 @@ std::map<std::string, int> Whole(const std::vector<Tenant>& tenants, int gpus) {
   return whole;
 }
 
-}  // namespace
-
-std::map<std::string, int> TenantGpus(int gpus,
-                                      const std::map<std::string, TenantShare>& shares,
-                                      const std::map<std::string, int>& wanted) {
+std::vector<Tenant> Shared(int gpus,
+                           const std::map<std::string, TenantShare>& shares,
+                           const std::map<std::string, int>& wanted) {
   std::vector<Tenant> tenants;
   double quotas = 0;
   for (const auto& [name, most] : wanted) {
@@ -77,7 +75,23 @@ std::map<std::string, int> TenantGpus(int gpus,
     left -= tenant.gets;
   }
   ShareOut(tenants, left);
-  return Whole(tenants, gpus);
+  return tenants;
+}
+
+}  // namespace
+
+std::map<std::string, int> TenantGpus(int gpus,
+                                      const std::map<std::string, TenantShare>& shares,
+                                      const std::map<std::string, int>& wanted) {
+  return Whole(Shared(gpus, shares, wanted), gpus);
+}
+
+std::map<std::string, double> TenantParts(int gpus,
+                                          const std::map<std::string, TenantShare>& shares,
+                                          const std::map<std::string, int>& wanted) {
+  std::map<std::string, double> parts;
+  for (const Tenant& tenant : Shared(gpus, shares, wanted)) parts[tenant.name] = tenant.gets;
+  return parts;
 }
 
 }  // namespace swell::lab

@@ -1,4 +1,4 @@
-// TenantGpus: how many GPUs each project may have at one instant, by quota and weight.
+// TenantGpus, TenantParts: how many GPUs each project may have at one instant, by quota and weight.
 // - Threads: pure functions.
 // - Invariants: equal input, equal GPUs; together they are all GPUs, or all that is wanted.
 #pragma once
@@ -16,5 +16,10 @@ namespace swell::lab {
 std::map<std::string, int> TenantGpus(int gpus,
                                       const std::map<std::string, TenantShare>& shares,
                                       const std::map<std::string, int>& wanted);
+
+// The same before it is rounded to whole GPUs.
+std::map<std::string, double> TenantParts(int gpus,
+                                          const std::map<std::string, TenantShare>& shares,
+                                          const std::map<std::string, int>& wanted);
 
 }  // namespace swell::lab

@@ -40,6 +40,9 @@ class RunAction final : public cli::Action {
                  "not known");
     flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
     flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy to this file");
+    flags.Text("--tenant-csv", &tenant_csv_, "FILE",
+               "write a line for each tenant, hour and policy to this file: GPUs asked for, "
+               "share and GPUs held");
     flags.Text("--plot", &plot_, "FILE.svg",
                "plot the distribution of completion times, and the GPUs in use over time");
     flags.Choice("-o,--output", &output_, "FORMAT", {"json", "table"},
@@ -50,11 +53,16 @@ class RunAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(ReadPolicies());
     SWELL_RETURN_IF_ERROR(input_.Read(session, words));
     SWELL_RETURN_IF_ERROR(input_.CheckOutput("--csv", csv_));
+    SWELL_RETURN_IF_ERROR(input_.CheckOutput("--tenant-csv", tenant_csv_));
     SWELL_RETURN_IF_ERROR(input_.CheckOutput("--plot", plot_));
     SWELL_ASSIGN_OR_RETURN(const std::vector<lab::PolicyRuns> all, PlayAll());
     if (!csv_.empty()) {
       SWELL_RETURN_IF_ERROR(
           WriteForPeople(session, csv_, lab::JobsAsCsv(all, input_.TraceNames())));
+    }
+    if (!tenant_csv_.empty()) {
+      SWELL_RETURN_IF_ERROR(
+          WriteForPeople(session, tenant_csv_, lab::TenantHoursAsCsv(all, input_.TraceNames())));
     }
     if (!plot_.empty()) {
       SWELL_RETURN_IF_ERROR(WriteForPeople(
@@ -145,6 +153,7 @@ class RunAction final : public cli::Action {
   bool fair_times_ = false;
   int64_t seed_ = 1;
   std::string csv_;
+  std::string tenant_csv_;
   std::string plot_;
   std::string output_ = "table";
   std::vector<const lab::PolicyKind*> kinds_;
