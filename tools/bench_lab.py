@@ -224,8 +224,9 @@ def philly_shares(report, program, path, quotas):
         entry = play(program, [trace], f"--cluster={PHILLY_NODES}x8", "--policy=fair", *own)["fair"]
     report.add(f"lab: Philly's first {len(jobs)} jobs, tenants' hours within 2 % of the share",
                entry["tenantHoursWithin2Percent"], "%", 100, at_least=True,
-               note=f"{entry['tenantHours']} hours of tenants; {entry['tenantHoursWithin2PercentOrOneGpu']:.1f} % within "
-                    f"2 % or one GPU; at worst {entry['worstTenantHourShortGpus']:.1f} GPUs short")
+               note=f"{entry['tenantHours']} hours of tenants; "
+                    f"{entry['tenantHoursWithin2PercentOrOneGpu']:.1f} % within 2 % or one GPU; "
+                    f"at worst {entry['worstTenantHourShortGpus']:.1f} GPUs short")
 
 
 def run(report, program, quick):

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lab/policies/tenant_gpus.h"
+#include "lab/tenant_gpus.h"
 
 namespace swell::lab {
 namespace {

@@ -22,7 +22,7 @@
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
-#include "lab/policies/tenant_gpus.h"
+#include "lab/tenant_gpus.h"
 
 namespace swell::lab {
 namespace {

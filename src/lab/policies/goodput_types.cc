@@ -22,7 +22,7 @@
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 #include "lab/policies/size_program.h"
-#include "lab/policies/tenant_gpus.h"
+#include "lab/tenant_gpus.h"
 
 namespace swell::lab {
 namespace {

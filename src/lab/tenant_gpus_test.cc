@@ -1,4 +1,4 @@
-#include "lab/policies/tenant_gpus.h"
+#include "lab/tenant_gpus.h"
 
 #include <gtest/gtest.h>
 
