@@ -61,7 +61,7 @@ class Run {
                       StrCat(active_.size(), " jobs have not ended after 20 years"));
       }
       const int64_t step = NextStep();
-      for (const ActiveJob& active : active_) jobs_[active.number].Advance(now_s_, step);
+      for (const auto& [number, allocation] : allocations_) jobs_[number].Advance(now_s_, step);
       now_s_ += step;
       const bool ended = DropEnded();
       const bool arrived = AddArrived();
@@ -134,21 +134,34 @@ class Run {
     }
     if (!on_events_) return to_round;
     int64_t step = std::min(to_round, next);
-    for (const ActiveJob& active : active_) step = std::min(step, active.job->QuietSeconds());
+    for (const auto& [number, allocation] : allocations_) {  // others do not get on
+      step = std::min(step, jobs_[number].QuietSeconds());
+    }
     return std::max<int64_t>(step, 1);
   }
 
   bool DropEnded() {
-    const size_t before = active_.size();
-    std::erase_if(active_, [this](const ActiveJob& active) {
-      if (!active.job->ended()) return false;
-      NoteTenant(active.number, {.asked = -MostOf(active.number), .held = -HeldBy(active.number)});
-      allocations_.erase(active.number);
-      return true;
-    });
-    if (active_.size() == before) return false;
-    NoteInUse();
-    return true;
+    bool any = false;
+    for (auto at = allocations_.begin(); at != allocations_.end();) {
+      const int number = at->first;
+      if (!jobs_[number].ended()) {
+        ++at;
+        continue;
+      }
+      any = true;
+      NoteTenant(number, {.asked = -MostOf(number), .held = -HeldBy(number)});
+      active_.erase(PlaceOf(number));
+      at = allocations_.erase(at);
+    }
+    if (any) NoteInUse();
+    return any;
+  }
+
+  // Where the job is among the active ones, or would be.
+  ActiveJobs::iterator PlaceOf(int number) {
+    return std::lower_bound(
+        active_.begin(), active_.end(), number,
+        [](const ActiveJob& active, int wanted) { return active.number < wanted; });
   }
 
   bool AddArrived() {
@@ -156,10 +169,7 @@ class Run {
     for (; arrived_ < arrivals_.size(); ++arrived_, any = true) {
       const int number = arrivals_[arrived_];
       if (jobs_[number].trace().submitted_s > now_s_) break;
-      const auto at = std::lower_bound(
-          active_.begin(), active_.end(), number,
-          [](const ActiveJob& active, int wanted) { return active.number < wanted; });
-      active_.insert(at, {number, &jobs_[number]});
+      active_.insert(PlaceOf(number), {number, &jobs_[number]});
       jobs_[number].Submit();
       NoteTenant(number, {.asked = MostOf(number)});
     }
@@ -189,23 +199,32 @@ class Run {
     if (options_.on_decision) {
       options_.on_decision({now_s_, active_, allocations_, next, *policy_});
     }
-    static const Allocation kNone;
-    for (const ActiveJob& active : active_) {
-      const auto had = allocations_.find(active.number);
-      const auto has = next.find(active.number);
-      const Allocation& before = had == allocations_.end() ? kNone : had->second;
-      const Allocation& after = has == next.end() ? kNone : has->second;
-      if (before == after) continue;
-      NoteTenant(active.number,
-                 {.held = static_cast<int>(after.size()) - static_cast<int>(before.size())});
-      Note(active.number, after);
-      if (Same(before, after)) continue;
-      const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
-      jobs_[active.number].Place(PlacementOf(after), now_s_, group);
-    }
+    CarryOut(next);
     allocations_ = std::move(next);
     NoteInUse();
     return {};
+  }
+
+  // Jobs change in the order of the trace.
+  void CarryOut(const Allocations& next) {
+    static const Allocation kNone;
+    auto had = allocations_.begin();
+    auto has = next.begin();
+    while (had != allocations_.end() || has != next.end()) {
+      const bool old = has == next.end() || (had != allocations_.end() && had->first <= has->first);
+      const int number = old ? had->first : has->first;
+      const bool is_new = has != next.end() && has->first == number;
+      Change(number, old ? (had++)->second : kNone, is_new ? (has++)->second : kNone);
+    }
+  }
+
+  void Change(int number, const Allocation& before, const Allocation& after) {
+    if (before == after) return;
+    NoteTenant(number, {.held = static_cast<int>(after.size()) - static_cast<int>(before.size())});
+    Note(number, after);
+    if (Same(before, after)) return;
+    const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
+    jobs_[number].Place(PlacementOf(after), now_s_, group);
   }
 
   struct TenantChange {

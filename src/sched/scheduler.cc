@@ -59,7 +59,7 @@ Scheduler::Scheduler(Settings settings, CycleMemory memory)
 Scheduler::~Scheduler() = default;
 
 CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& asked) {
-  const CycleOptions options{.actions = asked.actions & AllActionBits()};
+  const CycleOptions options{.actions = asked.actions & AllActionBits(), .explain = asked.explain};
   CycleResult result;
   State& state = model.state();
   ++stats_.cycles;
@@ -103,7 +103,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   std::sort(result.moved.begin(), result.moved.end());
   ClearNominations(context);
   ReportStale(context, fresh, memory_.noticed_stale);
-  ExplainWaiting(context);
+  if (options.explain) ExplainWaiting(context);
   // Two claims that keep displacing each other must not keep the machine busy.
   const bool nothing_done = std::all_of(
       result.decisions.begin(), result.decisions.end(),

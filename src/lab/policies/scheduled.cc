@@ -43,11 +43,9 @@ class Scheduled final : public Policy {
   Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations&) override {
     now_ = kStart + std::chrono::seconds(now_s);
     RemoveEnded(jobs);
-    for (const ActiveJob& active : jobs) {
-      if (!gangs_.contains(active.number)) Submit(active);
-    }
+    SubmitNew(jobs);
     for (int i = 0; i < kCyclesMax; ++i) {
-      const sched::CycleResult result = scheduler_.RunCycle(model_, now_);
+      const sched::CycleResult result = scheduler_.RunCycle(model_, now_, {.explain = false});
       for (const sched::Decision& decision : result.decisions) Carry(decision);
       if (result.decisions.empty() && !result.more) break;
     }
@@ -69,23 +67,40 @@ class Scheduled final : public Policy {
   struct Gang {
     std::string group;
     std::vector<sched::PodInfo> pods;
+    size_t bound = 0;  // pods on nodes
   };
 
+  // A job ends only if it had its GPUs.
   void RemoveEnded(const ActiveJobs& jobs) {
-    std::vector<int> ended;
-    auto active = jobs.begin();
-    for (const auto& [number, gang] : gangs_) {  // both are in the order of the trace
-      while (active != jobs.end() && active->number < number) ++active;
-      if (active == jobs.end() || active->number != number) ended.push_back(number);
+    std::erase_if(whole_, [&](int number) {
+      const auto at = std::lower_bound(
+          jobs.begin(), jobs.end(), number,
+          [](const ActiveJob& active, int wanted) { return active.number < wanted; });
+      if (at != jobs.end() && at->number == number) return false;
+      Remove(number);
+      return true;
+    });
+  }
+
+  void Remove(int number) {
+    const auto found = gangs_.find(number);
+    for (const sched::PodInfo& pod : found->second.pods) {
+      model_.RemovePod(pod.key);
+      members_.erase(pod.key);
     }
-    for (int number : ended) {
-      const auto found = gangs_.find(number);
-      for (const sched::PodInfo& pod : found->second.pods) {
-        model_.RemovePod(pod.key);
-        members_.erase(pod.key);
-      }
-      model_.RemoveGroup(found->second.group);
-      gangs_.erase(found);
+    model_.RemoveGroup(found->second.group);
+    gangs_.erase(found);
+  }
+
+  // All that the model has are active, so equal numbers mean that none is new.
+  void SubmitNew(const ActiveJobs& jobs) {
+    if (jobs.size() == gangs_.size()) return;
+    for (const ActiveJob& active : jobs) {
+      const auto number = static_cast<size_t>(active.number);
+      if (number >= submitted_.size()) submitted_.resize(number + 1);
+      if (submitted_[number]) continue;
+      submitted_[number] = true;
+      Submit(active);
     }
   }
 
@@ -131,14 +146,18 @@ class Scheduled final : public Policy {
     const auto member = members_.find(decision.pod);
     SWELL_CHECK(member != members_.end());
     const auto [number, rank] = member->second;
-    sched::PodInfo& pod = gangs_.at(number).pods.at(rank);
+    Gang& gang = gangs_.at(number);
+    sched::PodInfo& pod = gang.pods.at(rank);
     if (decision.type == sched::Decision::Type::kBind) {
+      if (++gang.bound == gang.pods.size()) whole_.insert(number);
       pod.node = decision.node;
       pod.gpu_devices = decision.gpu_devices;
       pod.phase = sched::PodPhase::kRunning;
       pod.start = now_;
       model_.UpsertPod(pod);
     } else if (decision.type == sched::Decision::Type::kEvict) {
+      --gang.bound;
+      whole_.erase(number);
       model_.RemovePod(pod.key);
       pod.node.clear();
       pod.gpu_devices.clear();
@@ -149,16 +168,15 @@ class Scheduled final : public Policy {
     }
   }
 
+  // A gang trains whole or not at all.
   Allocations Placed() const {
     Allocations placed;
-    for (const auto& [number, gang] : gangs_) {
-      Allocation allocation;
-      for (const sched::PodInfo& pod : gang.pods) {
-        if (!pod.node.empty()) allocation.push_back(nodes_.at(pod.node));
+    for (int number : whole_) {
+      Allocation& allocation = placed[number];
+      for (const sched::PodInfo& pod : gangs_.at(number).pods) {
+        allocation.push_back(nodes_.at(pod.node));
       }
-      if (allocation.size() != gang.pods.size()) continue;  // a gang trains whole or not at all
-      std::sort(allocation.begin(), allocation.end());      // ranks lie in runs on nodes
-      placed[number] = std::move(allocation);
+      std::sort(allocation.begin(), allocation.end());  // ranks lie in runs on nodes
     }
     return placed;
   }
@@ -168,7 +186,9 @@ class Scheduled final : public Policy {
   sched::Model model_;
   sched::Scheduler scheduler_;
   std::map<std::string, int> nodes_;
-  std::map<int, Gang> gangs_;
+  std::map<int, Gang> gangs_;                           // of all active jobs
+  std::set<int> whole_;                                 // those whose pods are all on nodes
+  std::vector<bool> submitted_;                         // by the job's number
   std::map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank
   std::set<std::string> tenants_;
   WallTime now_;

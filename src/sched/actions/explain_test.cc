@@ -261,5 +261,16 @@ TEST_F(ExplainDomains, APartOfAGroupIsToldByItsName) {
   EXPECT_EQ(LeastChange(s, "g"), "a larger rack: none there is takes more than 4 of these 5 pods");
 }
 
+TEST(Explain, SaysNothingInACycleThatIsNotAskedTo) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("a", {.gpus = 2});
+  s.Cycle({.explain = false});
+  EXPECT_TRUE(s.last.waiting.empty());
+  s.Pod("b", {.gpus = 1});
+  s.Cycle();
+  EXPECT_NE(s.WaitingOf("a"), nullptr);
+}
+
 }  // namespace
 }  // namespace swell::sched

@@ -37,6 +37,7 @@ struct Settings {
 struct CycleOptions {
   // Which actions run: one bit each, by ActionStep::number. Their order is always the registry's.
   uint32_t actions = UINT32_MAX;
+  bool explain = true;  // says why groups wait (CycleResult::waiting)
   bool Runs(int number) const { return (actions >> number) & 1u; }
 };
 
