@@ -473,5 +473,27 @@ TEST(Allocate, AGangWaitsForTheMemberWithAnObstacleOnlyIfItNeedsIt) {
   }
 }
 
+TEST(Allocate, WithoutFreeGpusNoJobOfALongQueueIsTried) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("a", {.gpus = 2});
+  s.Cycle();
+  s.AdvancePods();
+  const CycleStats before = s.scheduler.stats();
+  for (int i = 0; i < 20; ++i) s.Pod(StrCat("w-", i + 10), {.gpus = 1});
+  s.Cycle();
+  EXPECT_TRUE(s.last.decisions.empty());
+  EXPECT_EQ(s.last.waiting.size(), 20u) << "each is told why";
+  EXPECT_EQ(s.scheduler.stats().groups_tried, before.groups_tried);
+  EXPECT_EQ(s.scheduler.stats().groups_skipped, before.groups_skipped);
+  s.Pod("none", {.gpus = 0});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind none n0 [] allocate\n") << "who needs no GPU starts";
+  s.RemovePod("a");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind w-10 n0 [0] allocate\nbind w-11 n0 [1] allocate\n");
+  EXPECT_LE(s.scheduler.stats().groups_tried, before.groups_tried + 4) << "and no more than fit";
+}
+
 }  // namespace
 }  // namespace swell::sched

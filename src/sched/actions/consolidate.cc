@@ -52,6 +52,11 @@ class Consolidate : public Action {
   }
   void Run(CycleContext& context) const override {
     State& state = context.state;
+    // Moves free no GPU, they only join free ones.
+    const int64_t free_ppm = state.FreeGpuPpm(kNone);
+    const bool any =
+        AnyPodWaits(context, [&](PodId pod) { return GpuPpmOf(state.ShapeOf(pod)) <= free_ppm; });
+    if (!any) return;
     bool contested = false;
     auto may = [&state](GroupId id) {
       const GroupState& group = state.groups[id];

@@ -45,13 +45,11 @@ const FreeRoom& FreeInPieces(CycleContext& context, int pool) {
 // Whether what is free in pieces adds up to what the job needs.
 bool EnoughInPieces(CycleContext& context, const WaitingJob& job, int pool) {
   CoreAmounts asked{};
-  int64_t gpu_ppm = 0;
+  if (GpuPpmOf(context.state, job.pods) > context.state.FreeGpuPpm(pool)) return false;
   for (PodId pod : job.pods) {
     const Shape& shape = context.state.ShapeOf(pod);
     for (int r = 0; r < kGpu; ++r) asked[r] += shape.core[r];
-    gpu_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
   }
-  if (gpu_ppm > context.state.FreeGpuPpm(pool)) return false;
   const CoreAmounts& free = FreeInPieces(context, pool).core;
   return std::equal(asked.begin(), asked.end(), free.begin(), std::less_equal<>());
 }
@@ -60,14 +58,24 @@ bool EnoughInPieces(CycleContext& context, const WaitingJob& job, int pool) {
 class Waiters {
  public:
   // Only those that `may` be helped by the action at all.
-  Waiters(CycleContext& context, const std::function<bool(GroupId)>& may)
-      : context_(context), turns_(context.state, context.shares, context.promised_first) {
+  Waiters(CycleContext& context,
+          const std::function<bool(GroupId)>& may,
+          const std::function<bool(const WaitingJob&)>& might)
+      : context_(context),
+        might_(might),
+        turns_(context.state, context.shares, context.promised_first) {
     for (GroupId id : context.order) {
       if (context.state.lists.startable[id] > 0 && may(id)) Push(id);
     }
   }
   bool Empty() const { return turns_.Empty(); }
-  WaitingJob Pop() { return turns_.Pop(); }
+  // Until one has started.
+  bool AnyMight() const { return hopeful_ > 0; }
+  WaitingJob Pop() {
+    WaitingJob job = turns_.Pop();
+    if (might_(job)) --hopeful_;
+    return job;
+  }
   // It got what it lacked and may lack more; others lost some.
   void Again(GroupId id) {
     turns_.Reorder();
@@ -86,10 +94,14 @@ class Waiters {
     }
     if (needed.pods.empty() || !MayPreempt(state, id, needed.pods)) return;
     const QueueAmounts need = NeedOf(state, needed.pods);
-    turns_.Push({id, std::move(needed.pods), need, surplus});
+    WaitingJob job{id, std::move(needed.pods), need, surplus};
+    if (might_(job)) ++hopeful_;
+    turns_.Push(std::move(job));
   }
 
   CycleContext& context_;
+  const std::function<bool(const WaitingJob&)>& might_;
+  int64_t hopeful_ = 0;  // of those in `turns_`
   QueueOrder turns_;
 };
 
@@ -153,16 +165,37 @@ SearchOutcome TryEvictFor(CycleContext& context,
   return SearchOutcome::kStarted;
 }
 
+bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& might) {
+  const State& state = context.state;
+  return std::any_of(context.order.begin(), context.order.end(), [&](GroupId id) {
+    const std::vector<PodId>& members = state.groups[id].members;
+    return state.lists.startable[id] > 0 &&
+           std::any_of(members.begin(), members.end(),
+                       [&](PodId pod) { return state.pods[pod].Waits() && might(pod); });
+  });
+}
+
 void ForWaiters(CycleContext& context,
                 const std::function<bool(GroupId)>& may,
+                const std::function<bool(const WaitingJob&)>& might,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
-  Waiters waiters(context, may);
-  while (!waiters.Empty()) {
+  Waiters waiters(context, may, might);
+  bool started = false;  // then what the others might is no longer known
+  while (!waiters.Empty() && (started || waiters.AnyMight())) {
     const WaitingJob job = waiters.Pop();
     const SearchOutcome found = attempt(job);
     if (found == SearchOutcome::kOutOfBudget) return;
-    if (found == SearchOutcome::kStarted) waiters.Again(job.group);
+    if (found != SearchOutcome::kStarted) continue;
+    started = true;
+    waiters.Again(job.group);
   }
+}
+
+void ForWaiters(CycleContext& context,
+                const std::function<bool(GroupId)>& may,
+                const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
+  ForWaiters(
+      context, may, [](const WaitingJob&) { return true; }, attempt);
 }
 
 Duration MinRuntime(const State& state,

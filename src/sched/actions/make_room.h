@@ -31,10 +31,21 @@ SearchOutcome TryEvictFor(CycleContext& context,
                           bool explains);
 
 // Calls `attempt` for the waiting jobs that `may` be helped, each with what it lacks: its minimum,
-// else one more member. A job that started comes again, until the search budget is spent.
+// else one more member. A job that started comes again, until the search budget is spent. `might`:
+// whether the attempt can be more than kNothing as things are. While no job has started, it ends
+// with the last such job: in a long queue few jobs can be helped.
+void ForWaiters(CycleContext& context,
+                const std::function<bool(GroupId)>& may,
+                const std::function<bool(const WaitingJob&)>& might,
+                const std::function<SearchOutcome(const WaitingJob&)>& attempt);
+// Where each of them might.
 void ForWaiters(CycleContext& context,
                 const std::function<bool(GroupId)>& may,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt);
+
+// Whether `might` holds for a pod that waits. An action asks this before it lines up all waiting
+// jobs: in a long queue mostly none of them can be helped.
+bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& might);
 
 // The setting of the nearest queue, from this one up, that has one.
 Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);

@@ -12,6 +12,11 @@
 namespace swell::sched {
 namespace {
 
+bool MayReclaimFor(const CycleContext& context, GroupId group, const QueueAmounts& more) {
+  State& state = context.state;
+  return StaysWithinFairShare(context, state.groups[group].queue, state.PoolOf(group), more);
+}
+
 class Reclaim final : public Action {
  public:
   std::string_view Name() const override { return "reclaim"; }
@@ -23,8 +28,15 @@ class Reclaim final : public Action {
   }
   void Run(CycleContext& context) const override {
     if (context.state.counts.known_queues < 2) return;
+    const State& state = context.state;
+    const bool any = AnyPodWaits(context, [&](PodId pod) {
+      return MayReclaimFor(context, state.pods[pod].group,
+                           state.ChargeOf(state.ShapeOf(pod), kNone));
+    });
+    if (!any) return;
     ForWaiters(
         context, [&](GroupId id) { return !context.deferred.contains(id); },
+        [&](const WaitingJob& job) { return MayReclaimFor(context, job.group, job.need); },
         [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
   }
 };
@@ -57,8 +69,8 @@ SearchOutcome ReclaimFor(CycleContext& context,
   const GroupState& group = state.groups[job.group];
   const int pool = state.PoolOf(job.group);
   if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
+  if (!StaysWithinFairShare(context, group.queue, pool, job.need)) return SearchOutcome::kNothing;
   const ReclaimRules rules(context, group.queue, pool, job.need);
-  if (!rules.MayReclaim()) return SearchOutcome::kNothing;
   VictimSearchRequest request{
       .searcher = {.across_queues = true, .pool = pool, .queue = group.queue}};
   request.policy.pool = state.pool_facts.live.size() == 1 ? kNone : pool;

@@ -101,6 +101,16 @@ std::vector<PodId> ElasticPods(const State& state, GroupId id) {
   return pods;
 }
 
+int64_t GpuPpmOf(const Shape& shape) {
+  return shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+}
+
+int64_t GpuPpmOf(const State& state, const std::vector<PodId>& pods) {
+  int64_t sum = 0;
+  for (PodId pod : pods) sum += GpuPpmOf(state.ShapeOf(pod));
+  return sum;
+}
+
 bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods) {
   return state.groups[group].may_preempt &&
          std::all_of(pods.begin(), pods.end(),

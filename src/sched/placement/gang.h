@@ -20,6 +20,10 @@ struct Needed {
 Needed NeededPods(const State& state, GroupId group);
 // Members beyond the minima that wait, in member order; empty while minima are not met.
 std::vector<PodId> ElasticPods(const State& state, GroupId group);
+// What one or more pods ask of GPUs, parts of one included; a part by memory depends on the GPU and
+// counts as nothing.
+int64_t GpuPpmOf(const Shape& shape);
+int64_t GpuPpmOf(const State& state, const std::vector<PodId>& pods);
 // Whether others may be stopped or moved for these pods of the group (preemptionPolicy).
 bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods);
 // Whether the group may be looked at: known, in a known queue.

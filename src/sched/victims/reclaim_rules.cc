@@ -22,13 +22,24 @@ double Utilization(int64_t used, int64_t fair) {
 
 }  // namespace
 
+bool StaysWithinFairShare(const CycleContext& context,
+                          QueueId queue,
+                          int pool,
+                          const QueueAmounts& need) {
+  const QueueAmounts& used = context.state.queues[queue].pools[pool].used;
+  const QueueAmounts& fair = context.shares.Fair(pool, queue);
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need[r] > 0 && used[r] + need[r] > fair[r]) return false;
+  }
+  return true;
+}
+
 ReclaimRules::ReclaimRules(const CycleContext& context,
                            QueueId reclaimer,
                            int pool,
                            const QueueAmounts& need)
     : context_(context),
       state_(context.state),
-      reclaimer_(reclaimer),
       pool_(pool),
       need_(need),
       below_(context.state.queues.size(), {kNone, kNone}) {
@@ -48,15 +59,6 @@ ReclaimRules::ReclaimRules(const CycleContext& context,
 
 const QueueAmounts& ReclaimRules::Used(QueueId queue) const {
   return state_.queues[queue].pools[pool_].used;
-}
-
-bool ReclaimRules::StaysWithinFairShare(QueueId queue) const {
-  const QueueAmounts& fair = context_.shares.Fair(pool_, queue);
-  const QueueAmounts& used = Used(queue);
-  for (int r = 0; r < kQueueResources; ++r) {
-    if (need_[r] > 0 && used[r] + need_[r] > fair[r]) return false;
-  }
-  return true;
 }
 
 const QueueAmounts& ReclaimRules::UsedBefore(QueueId queue) const {
@@ -88,11 +90,10 @@ bool ReclaimRules::WithinItsQuota(QueueId victim, const QueueAmounts& charge) co
   return true;
 }
 
-bool ReclaimRules::MayReclaim() const { return StaysWithinFairShare(reclaimer_); }
-
 bool ReclaimRules::MayMoveOthers() const {
-  return std::all_of(used_before_.begin(), used_before_.end(),
-                     [this](const auto& level) { return StaysWithinFairShare(level.first); });
+  return std::all_of(used_before_.begin(), used_before_.end(), [this](const auto& level) {
+    return StaysWithinFairShare(context_, level.first, pool_, need_);
+  });
 }
 
 bool ReclaimRules::IsUnder(QueueId queue, QueueId ancestor) const {

@@ -18,13 +18,18 @@
 
 namespace swell::sched {
 
+// Whether the queue stays within its fair share with `need`; only then may it reclaim.
+bool StaysWithinFairShare(const CycleContext& context,
+                          QueueId queue,
+                          int pool,
+                          const QueueAmounts& need);
+
 class ReclaimRules {
  public:
   ReclaimRules(const CycleContext& context, QueueId reclaimer, int pool, const QueueAmounts& need);
 
-  // Whether the reclaimer's own queue stays within its fair share.
-  bool MayReclaim() const;
-  // Whether it and all above it do: then the job may make others move.
+  // Whether the reclaimer's own queue and all above it stay within their fair shares: then the job
+  // may make others move.
   bool MayMoveOthers() const;
   // Whether a victim queue may lose `more`, given the state and what goes with it.
   bool Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const;
@@ -36,7 +41,6 @@ class ReclaimRules {
   QueueId BelowCommon(QueueId victim) const { return below_[victim].second; }
 
  private:
-  bool StaysWithinFairShare(QueueId queue) const;
   bool StaysWithinQuota(QueueId queue) const;
   const QueueAmounts& UsedBefore(QueueId queue) const;
   const QueueAmounts& Used(QueueId queue) const;
@@ -46,7 +50,6 @@ class ReclaimRules {
 
   const CycleContext& context_;
   const State& state_;
-  QueueId reclaimer_;
   int pool_;
   QueueAmounts need_;
   // By queue: the reclaimer's side and its own, just below the common ancestor.

@@ -35,8 +35,9 @@ TEST(ReclaimRules, AQueueReclaimsUpToItsFairShare) {
   Job(s, "a", 6, 0);
   Job(s, "b", 2, 3);
   TestCycle cycle(s);
-  EXPECT_TRUE(RulesFor(cycle, "b", 2).MayReclaim());
-  EXPECT_FALSE(RulesFor(cycle, "b", 3).MayReclaim());
+  const int pool = cycle.state.pool_facts.live.front();
+  EXPECT_TRUE(StaysWithinFairShare(cycle.context, cycle.Queue("b"), pool, Gpus(2)));
+  EXPECT_FALSE(StaysWithinFairShare(cycle.context, cycle.Queue("b"), pool, Gpus(3)));
   EXPECT_EQ(RulesFor(cycle, "b", 2).MayLose(), std::vector<QueueId>{cycle.Queue("a")});
 }
 
