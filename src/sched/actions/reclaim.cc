@@ -12,9 +12,10 @@
 namespace swell::sched {
 namespace {
 
-bool MayReclaimFor(const CycleContext& context, GroupId group, const QueueAmounts& more) {
+bool MayReclaimFor(const CycleContext& context, const WaitingJob& job) {
   State& state = context.state;
-  return StaysWithinFairShare(context, state.groups[group].queue, state.PoolOf(group), more);
+  return StaysWithinFairShare(context, state.groups[job.group].queue, state.PoolOf(job.group),
+                              job.need);
 }
 
 class Reclaim final : public Action {
@@ -28,15 +29,22 @@ class Reclaim final : public Action {
   }
   void Run(CycleContext& context) const override {
     if (context.state.counts.known_queues < 2) return;
-    const State& state = context.state;
+    State& state = context.state;
+    // A gang's pool is asked for once: it takes a look at all its members.
+    GroupId group = kNone;
+    int pool = kNone;
     const bool any = AnyPodWaits(context, [&](PodId pod) {
-      return MayReclaimFor(context, state.pods[pod].group,
-                           state.ChargeOf(state.ShapeOf(pod), kNone));
+      if (state.pods[pod].group != group) {
+        group = state.pods[pod].group;
+        pool = state.PoolOf(group);
+      }
+      return StaysWithinFairShare(context, state.groups[group].queue, pool,
+                                  state.ChargeOf(state.ShapeOf(pod), kNone));
     });
     if (!any) return;
     ForWaiters(
         context, [&](GroupId id) { return !context.deferred.contains(id); },
-        [&](const WaitingJob& job) { return MayReclaimFor(context, job.group, job.need); },
+        [&](const WaitingJob& job) { return MayReclaimFor(context, job); },
         [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
   }
 };

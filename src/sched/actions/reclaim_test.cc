@@ -225,6 +225,30 @@ void AddJob(Scenario& s, const std::string& name, const std::string& queue, int 
   s.Pod(name + "-0", {.group = name, .gpus = gpus});
 }
 
+TEST(Pools, AJobReclaimsInItsPoolThoughOthersThatWaitCannotInTheirs) {
+  Scenario s;
+  AddTwoPools(s);
+  for (const char* name : {"a", "b"}) {
+    QueueInfo queue = MakeQueue(name, 0);
+    queue.pools = {{"pa", {2, -1, 1}, {}, {}}, {"pb", {2, -1, 1}, {}, {}}};
+    s.Queue(queue);
+  }
+  auto add = [&s](const std::string& name, const std::string& queue, int minutes_old,
+                  const std::string& kind, const std::string& on) {
+    s.Group(name, {.queue = queue, .minutes_old = minutes_old});
+    s.Pod(name + "-0", {.group = name,
+                        .gpus = 2,
+                        .on = on,
+                        .required = {{{{"kind", SelectorOp::kIn, {kind}}}, {}}}});
+  };
+  for (const char* name : {"b0", "b1"}) add(name, "b", 30, "a", "n0");
+  for (const char* name : {"a0", "a1"}) add(name, "a", 30, "b", "n1");
+  add("above", "b", 20, "a", "");
+  add("within", "b", 10, "b", "");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict a1-0 n1 [2,3] reclaim\nnominate within-0 n1 [2,3] reclaim\n");
+}
+
 TEST(Pools, AProjectThatListsNoneHasOneLimitForAll) {
   Scenario s;
   AddTwoPools(s);
