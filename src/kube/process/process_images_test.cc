@@ -262,6 +262,8 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   sync.env.insert(sync.env.end(), {{"GIT_SYNC_USERNAME", "ada"}, {"GIT_SYNC_PASSWORD", "a\"b $c"}});
   ASSERT_TRUE(ReplaceFile(dir + "/config",
                           "[protocol \"ext\"]\n\tallow = always\n"
+                          "[credential]\n\thelper = \"!echo username=machine; echo "
+                          "password=machine; :\"\n"
                           "[url \"ext::sh /repo/ask \"]\n\tinsteadOf = "
                           "https://code.example.com/team/mnist-pytorch.git\n")
                   .ok());
@@ -276,7 +278,9 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   EXPECT_EQ(Run(sync).code, 1);
   const auto said = ReadFile(PodDir("pod-a") + "/volumes/code/said");
   ASSERT_TRUE(said.ok()) << Log(sync.ref);
-  EXPECT_EQ(*said, "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n");
+  EXPECT_EQ(*said,
+            "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n"
+            "protocol=https\nhost=other.example\nusername=machine\npassword=machine\n");
   sync.ref = {"pod-a", "init-code", 1};
   sync.env[0].second = "/no/such/repository";
   sync.env[1].second = "other";

@@ -53,7 +53,9 @@ server=$(expr "$repo" : '\(https*://[^/]*\)')
 if [ -n "$user$password" ] && [ -n "$server" ]; then
   # No other server is told, even if this one leads to it.
   export SYNC_USER="$user" SYNC_PASSWORD="$password"
-  git config --file "$config" "credential.$server.helper" \
+  # The machine's own helpers would answer first, and keep the password.
+  git config --file "$config" "credential.$server.helper" ""
+  git config --file "$config" --add "credential.$server.helper" \
     '!f() { [ $1 = get ] && printf "username=%s\npassword=%s\n" "$SYNC_USER" "$SYNC_PASSWORD"; }; f'
 fi
 export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_GLOBAL=$config
