@@ -16,6 +16,12 @@ namespace {
 using controllers::Follow;
 
 const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
+constexpr std::string_view kNodeShutdown = "NodeShutdown";  // the reason of pods that ended with it
+
+std::string GroupOf(const json::Value& pod) {
+  const std::string_view name = api::Label(pod, api::keys::kPodGroup);
+  return name.empty() ? "" : StrCat(api::Namespace(pod), "/", name);
+}
 
 }  // namespace
 
@@ -37,7 +43,8 @@ ModelFeeder::ModelFeeder(const controllers::Context& context,
       budgets_(context.informers.Of(client::resources::kPodDisruptionBudgets)),
       claims_(context.informers.Of(client::resources::kPersistentVolumeClaims)),
       volumes_(context.informers.Of(client::resources::kPersistentVolumes)),
-      classes_(context.informers.Of(client::resources::kStorageClasses)) {}
+      classes_(context.informers.Of(client::resources::kStorageClasses)),
+      kept_(context.executor, [this](const std::string& key) { GiveUpRoom(key); }) {}
 
 void ModelFeeder::Watch() {
   WatchNodes();
@@ -112,10 +119,42 @@ void ModelFeeder::WatchPods() {
       [this](const json::SharedValue& pod) {
         const std::string key = api::KeyOf(*pod);
         devices_.OnPodDeleted(*pod);
-        if (hooks_.deleted(key)) return;
+        if (hooks_.deleted(key) || kept_.Keeps(key, api::Uid(*pod))) return;
         model_.RemovePod(key);
         hooks_.changed();
       });
+}
+
+bool ModelFeeder::KeepsRoom(const json::Value& pod) {
+  const std::string key = api::KeyOf(pod);
+  if (kept_.Keeps(key, api::Uid(pod))) return true;
+  if (api::StatusReason(pod) != kNodeShutdown || api::Phase(pod) != "Failed") return false;
+  const std::string group = GroupOf(pod);
+  if (group.empty()) return false;
+  // One that held no room until now has none to keep; that of a victim is somebody's already.
+  const std::optional<sched::Model::PodView> before = model_.Pod(key);
+  const bool held = before && (before->phase == sched::PodPhase::kBound ||
+                               before->phase == sched::PodPhase::kRunning);
+  if (held) kept_.Keep(key, api::Uid(pod), group);
+  return held;
+}
+
+void ModelFeeder::TakeKeptRoom(const json::Value& pod) {
+  if (kept_.Empty()) return;
+  const std::string key = api::KeyOf(pod);
+  if (!kept_.Keeps(key) && model_.Pod(key)) return;
+  const std::string before = kept_.TakeFor(key, GroupOf(pod));
+  if (!before.empty() && before != key) GiveUpRoom(before);
+}
+
+void ModelFeeder::GiveUpRoom(const std::string& key) {
+  const json::SharedValue pod = pods_.Get(key);
+  if (pod) {
+    Tell(*pod);
+  } else {
+    model_.RemovePod(key);
+  }
+  hooks_.changed();
 }
 
 void ModelFeeder::RefreshPlacedVolumes() {
@@ -141,6 +180,12 @@ void ModelFeeder::WatchVolumes() {
 void ModelFeeder::OnPod(const json::Value& pod) {
   const std::string* binding = hooks_.open_binding(api::KeyOf(pod));
   if (binding != nullptr && *binding != api::Uid(pod)) return;
+  if (KeepsRoom(pod)) return;
+  TakeKeptRoom(pod);
+  Tell(pod);
+}
+
+void ModelFeeder::Tell(const json::Value& pod) {
   uint64_t before = model_.version();
   sched::PodInfo info = sched_inputs::ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
   info.ours = names_.contains(api::SchedulerName(pod));

@@ -5,8 +5,10 @@
 //
 // - Threads: core executor only.
 // - Ownership: the model and the devices outlive it.
-// - Invariants: a pod whose binding is open stays in the model until its outcome is known, even if
-//   it was deleted, and no later pod of the same name takes its place before that.
+// - Invariants: what a pod held when its node went down stays its group's while KeptRooms keeps it:
+//   the model shows that pod as it was. A pod whose binding is open stays in the model until
+//   its outcome is known, even if it was deleted, and no later pod of the same name takes its place
+//   before that.
 #pragma once
 
 #include <functional>
@@ -20,6 +22,7 @@
 #include "sched/model.h"
 #include "sched/scheduler.h"
 #include "scheduling/device_claims.h"
+#include "scheduling/kept_rooms.h"
 
 namespace swell::scheduling {
 
@@ -50,6 +53,12 @@ class ModelFeeder {
 
  private:
   void WatchPods();
+  void Tell(const json::Value& pod);
+  // The pod ended with its node, and its group keeps its room.
+  bool KeepsRoom(const json::Value& pod);
+  // A pod that the model does not know takes over a room that its group keeps.
+  void TakeKeptRoom(const json::Value& pod);
+  void GiveUpRoom(const std::string& key);
   void WatchVolumes();
   void WatchNodes();
   void WatchQueues();
@@ -80,6 +89,7 @@ class ModelFeeder {
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<bool(const json::Value& pod)> held_;
+  KeptRooms kept_;
 };
 
 }  // namespace swell::scheduling
