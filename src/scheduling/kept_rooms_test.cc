@@ -28,8 +28,8 @@ class KeptRoomsTest : public OneNodeTest {
                     .ok());
   }
   void Group(const std::string& name) {
-    cluster_.Create(StrCat("apiVersion: swell.dev/v1\nkind: PodGroup\n",
-                           "metadata: {name: ", name, ", namespace: default}\n",
+    cluster_.Create(StrCat("apiVersion: swell.dev/v1\nkind: PodGroup\n", "metadata: {name: ", name,
+                           ", namespace: default}\n",
                            "spec: {podSets: [{name: all, minMember: 1}]}\n"));
     cluster_.Run(2 * kSecond);
   }
