@@ -139,6 +139,9 @@ TEST_F(SlurmQueueTest, AnAdministratorDrainsNodes) {
   const json::Value node = Get("/api/v1/nodes/node-1");
   EXPECT_EQ(json::Find(node, {"spec", "unschedulable"}), nullptr);
   EXPECT_EQ(json::Find(node, {"metadata", "annotations", "swell.dev/slurm-drain-reason"}), nullptr);
+  ASSERT_EQ(Run({"scontrol", "update", "NodeName=ALL", "State=RESUME"}), 0) << err_;
+  ASSERT_EQ(Run({"sinfo", "-R", "-h"}), 0) << err_;
+  EXPECT_EQ(out_, "");
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"NodeName=node-1", "State=DRAIN"},
         {"NodeName=node-1", "State=DOWN", "Reason=x"},
@@ -148,6 +151,10 @@ TEST_F(SlurmQueueTest, AnAdministratorDrainsNodes) {
     words.insert(words.end(), wrong.begin(), wrong.end());
     EXPECT_EQ(Run(words), 2) << out_;
   }
+  EXPECT_EQ(Run({"scontrol", "update", "NodeName=node-1", "Weight=3"}), 2);
+  EXPECT_NE(err_.find("\"Weight=3\": only State and Reason of nodes can be changed\n"),
+            std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"scontrol", "update", "NodeName=node-9", "State=RESUME"}), 1);
   EXPECT_NE(err_.find("node-9"), std::string::npos) << err_;
   EXPECT_EQ(Run({"scontrol", "show", "config"}), 2);

@@ -314,6 +314,9 @@ class UpdateAction final : public Action {
     std::string id;
     Changes changes;
     NodeChange node;
+    const bool of_nodes = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+      return ToLower(word).starts_with("nodename=");
+    });
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
       const std::string name = ToLower(word.substr(0, equals));
@@ -326,12 +329,15 @@ class UpdateAction final : public Action {
         node.state = ToLower(value);
       } else if (name == "reason") {
         node.reason = value;
+      } else if (of_nodes) {
+        return Misuse(
+            StrCat("update ", Quote(word), ": only State and Reason of nodes can be changed"));
       } else {
         SWELL_RETURN_IF_ERROR(Read(name, word, value, session.Now(), changes));
       }
     }
     if (!node.names.empty()) {
-      if (!id.empty() || !changes.none()) {
+      if (!id.empty()) {
         return Misuse("update: JobId= and NodeName= exclude each other");
       }
       return UpdateNodes(session, node);
@@ -378,7 +384,10 @@ class UpdateAction final : public Action {
       return Misuse("State=DRAIN needs a reason: Reason='disk is replaced'");
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("NodeName", change.names));
+    std::vector<std::string> names;  // none: all nodes
+    if (ToLower(change.names) != "all") {
+      SWELL_ASSIGN_OR_RETURN(names, ExpandNames("NodeName", change.names));
+    }
     SWELL_ASSIGN_OR_RETURN(const auto nodes, ReadNodesToShow(session, *api, names));
     for (const NodeView& node : nodes) {
       json::Value patch = json::Object{};
