@@ -136,12 +136,27 @@ Result<std::string> PropagationOf(const KeyValues& fields, std::string_view flag
   return Misuse(StrCat(flag, " mount-propagation=", word, ": expected None or HostToContainer"));
 }
 
+// What would otherwise keep the pod from being made, or from starting.
+Status CheckSpace(const KeyValues& fields, const std::string& text, std::string_view flag) {
+  if (HasField(fields, "size-limit") && !api::Quantity::Parse(FieldOf(fields, "size-limit")).ok()) {
+    return Misuse(
+        StrCat(flag, " ", Quote(text), ": expected size-limit=AMOUNT, like ", "size-limit=10Gi"));
+  }
+  const std::string_view medium = FieldOf(fields, "medium");
+  if (!medium.empty() && medium != "Memory" && !medium.starts_with("HugePages")) {
+    return Misuse(StrCat(flag, " ", Quote(text), ": expected medium=Memory, or no medium for the ",
+                         "node's disk"));
+  }
+  return Status::Ok();
+}
+
 Status AddMounts(const VolumeFlag& flag, const std::vector<std::string>& texts, PyTorchSpec& pod) {
   std::vector<std::string_view> known = flag.required;
   known.insert(known.end(), flag.optional.begin(), flag.optional.end());
   for (const std::string& text : texts) {
     SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(text, flag.flag, known));
     SWELL_RETURN_IF_ERROR(CheckFields(fields, text, flag.flag, flag.required, flag.path));
+    SWELL_RETURN_IF_ERROR(CheckSpace(fields, text, flag.flag));
     SWELL_ASSIGN_OR_RETURN(std::string propagation, PropagationOf(fields, flag.flag));
     pod.mounts.push_back({.source = flag.source(fields),
                           .path = std::string(FieldOf(fields, flag.path)),

@@ -153,6 +153,14 @@ TEST_F(RunaiSubmitTest, VolumesMayBeEmptyUnnamedOrFollowTheNodesMounts) {
                       "HostToContainer"),
             std::string::npos)
       << err_;
+  for (const auto& [wrong, expected] :
+       {std::pair("path=/a,size-limit=1gb", "expected size-limit=AMOUNT, like size-limit=10Gi"),
+        std::pair("path=/a,medium=memory", "expected medium=Memory, or no medium")}) {
+    EXPECT_EQ(Submit({"--empty-dir-volume", wrong}), 2) << wrong;
+    EXPECT_NE(err_.find(StrCat("--empty-dir-volume \"", wrong, "\": ", expected)),
+              std::string::npos)
+        << err_;
+  }
 }
 
 TEST_F(RunaiSubmitTest, AddressesOfVersionSixStandInBrackets) {
