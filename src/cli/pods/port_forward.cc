@@ -117,8 +117,8 @@ class PortForwardAction final : public Action {
       for (std::string& port : OwnPorts(chosen)) words.push_back(std::move(port));
     }
     if (words.size() == 1) {
-      return Misuse(StrCat("Pod ", api::Name(*chosen.pod), " names no ports; say which: ",
-                           "swell port-forward ", words[0], " 8888"));
+      return Misuse(StrCat("Pod ", api::Name(*chosen.pod), " names no ports; say which ",
+                           "to forward after its name, like 8888"));
     }
     std::vector<PortPair> pairs;
     for (size_t i = 1; i < words.size(); ++i) {

@@ -116,5 +116,20 @@ TEST_F(RunaiExecTest, PortForwardListensOnThePortsOfTheSubmission) {
   EXPECT_EQ(err_, "runai: Pod 'large-training-job-worker-0' does not have a named port 'http'\n");
 }
 
+TEST_F(RunaiExecTest, PortForwardAsksForAPortInWordsThatRunaiTakes) {
+  Cluster();
+  ASSERT_EQ(Submit(), 0) << err_;
+  PodWith("workingDir: /");
+  env_.listen = [](const std::string&,
+                   std::function<void(api::DuplexPtr)>) -> Result<std::unique_ptr<PortListener>> {
+    return swell::Status(Code::kUnavailable, "no");
+  };
+  EXPECT_EQ(Run({"runai", "port-forward", "large-training-job", "-p", "project-a"}), 2);
+  EXPECT_TRUE(
+      err_.starts_with("runai port-forward: Pod large-training-job-worker-0 names no ports; "
+                       "say which to forward after its name, like 8888\n"))
+      << err_;
+}
+
 }  // namespace
 }  // namespace swell::cli
