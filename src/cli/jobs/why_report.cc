@@ -24,6 +24,12 @@ namespace {
 constexpr size_t kNodesShown = 20;
 constexpr size_t kFaultsShown = 4;
 
+// Its controller found that it cannot run as written, and made no pods.
+bool IsRefused(const JobView& job) {
+  const std::optional<api::Condition> failed = api::FindCondition(*job.object, "Failed");
+  return failed && failed->reason == "InvalidSpec";
+}
+
 class WhyReport {
  public:
   WhyReport(const WhyFacts& facts, const StartForecast& forecast)
@@ -210,7 +216,7 @@ class WhyReport {
           job.kind != nullptr && job.kind->kind == "Pod"
               ? "It does not start again: delete it and create it anew when the cause is "
               : "It does not start again: submit a new job when the cause is ";
-      if (job.failure && NeverRan(*job.failure)) {
+      if (job.failure ? NeverRan(*job.failure) : IsRefused(job)) {
         return StrCat("correct what the message names: its program never ran, and has no log. ",
                       once, "removed");
       }

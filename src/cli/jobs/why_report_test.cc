@@ -375,6 +375,23 @@ TEST(WhyReport, AProgramThatNeverRanHasNoLog) {
                   .starts_with("correct what the message names: its program never ran"));
 }
 
+TEST(WhyReport, AJobThatItsControllerRefusedHasNoLog) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Failed";
+  facts.job.pods.clear();
+  const auto next = [&facts](const char* reason) {
+    json::Value job = json::Object{{"kind", "PyTorchJob"}};
+    json::Set(
+        job, {"status", "conditions"},
+        json::Array{json::Object{{"type", "Failed"}, {"status", "True"}, {"reason", reason}}});
+    facts.job.object = std::make_shared<const json::Value>(std::move(job));
+    const json::Value why = WhyJson(facts, {});
+    return std::string(json::GetString(why, {"next"}));
+  };
+  EXPECT_TRUE(next("InvalidSpec").starts_with("correct what the message names: its program never"));
+  EXPECT_TRUE(next("BackoffLimitExceeded").starts_with("swell logs mnist -n team shows"));
+}
+
 TEST(WhyReport, DescribesJobsThatDoNotWait) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Suspended";
