@@ -251,6 +251,12 @@ TEST_F(ValidateTest, PodVolumesAndMounts) {
        "spec.volumes[0].hostPath.type: Unsupported value: \"Folder\""},
       {R"({"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{}}]}})",
        "spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
+      {R"({"spec":{"volumes":[{"name":"v","ephemeral":{}}]}})",
+       "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"},
+      {R"({"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]}})",
+       "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.accessModes: Required value: "
+       "at least 1 access mode is required\n"
+       "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"},
       {R"({"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"a","image":"b",
           "volumeMounts":[{"name":"v","mountPath":"/v"},{"name":"v","mountPath":"/v"}]}]}})",
        "spec.containers[0].volumeMounts[1].mountPath: Invalid value: \"/v\": must be unique"},

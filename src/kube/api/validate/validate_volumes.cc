@@ -292,6 +292,9 @@ void CheckVolumeFields(std::string_view source,
     CheckProjected(fields, at, errors);
   } else if (source == "csi") {
     CheckDriverName(TextOf(fields, "driver"), PathField(at, "driver"), errors);
+  } else if (const Value* claim = MemberOf(fields, "volumeClaimTemplate");
+             source == "ephemeral" && claim != nullptr) {
+    CheckNewClaim(SpecOf(*claim), PathField(PathField(at, "volumeClaimTemplate"), "spec"), errors);
   } else if (source == "fc" && IsBlank(MemberOf(fields, "targetWWNs")) &&
              IsBlank(MemberOf(fields, "wwids"))) {
     errors.push_back(RequiredError(PathField(at, "targetWWNs"),
