@@ -274,20 +274,31 @@ std::string TellProblems(Call& call, const std::vector<std::string>& problems) {
   return {};
 }
 
-// What a field is, or where it is a list, what its elements are.
+// What a field is, or where it is a list or a map, what its elements are.
 const api::Schema& ElementOf(const api::SchemaField& field) {
   const api::Schema* schema = field.schema.get();
   while (schema->items) schema = schema->items.get();
   return *schema;
 }
 
-// The object or list element that the dotted path leads to; null where no schema knows it.
+// How a path goes on to the elements of the field; empty where it is one object.
+std::string_view StepInto(const api::SchemaField& field) {
+  if (!field.schema->items) return "";
+  return field.schema->type == api::SchemaType::kMap ? ".NAME" : "[]";
+}
+
+// The object or the element that the dotted path leads to; null where no schema knows it.
 const api::Schema* SchemaAt(const api::Schema& schema, std::string_view path) {
   const api::Schema* at = &schema;
   for (std::string_view part : Split(path, '.')) {
-    const api::SchemaField* field = at->Field(part.substr(0, part.find('[')));
-    if (field == nullptr) return nullptr;
-    at = &ElementOf(*field);
+    if (at->type == api::SchemaType::kMap) {  // the part is a name that the user chose
+      at = at->items.get();
+    } else {
+      const api::SchemaField* field = at->Field(part.substr(0, part.find('[')));
+      at = field == nullptr ? nullptr : field->schema.get();
+    }
+    while (at != nullptr && at->type == api::SchemaType::kArray) at = at->items.get();
+    if (at == nullptr) return nullptr;
   }
   return at;
 }
@@ -303,8 +314,7 @@ std::string FieldAdvice(const api::KindInfo& kind, std::string_view path) {
   std::vector<std::string> names;
   for (const api::SchemaField& field : parent->fields) {
     if (ElementOf(field).Field(name) != nullptr) {
-      return StrCat(": it belongs in ", path.substr(0, dot + 1), field.name,
-                    field.schema->items ? "[]" : "");
+      return StrCat(": it belongs in ", path.substr(0, dot + 1), field.name, StepInto(field));
     }
     names.push_back(field.name);
   }

@@ -315,6 +315,18 @@ TEST_F(CrudTest, FieldsOfSwellsKindsSayWhereTheyBelong) {
                 R"(299 - "unknown field \"spec.projekt\": did you mean project?")",
                 R"(299 - "unknown field \"spec.podSets[0].topologie\": did you mean topology?")",
                 R"(299 - "unknown field \"spec.other\"")"}));
+  // The roles of a job have names that its user chooses.
+  const Answer job = server.Post(
+      "/apis/swell.dev/v1/namespaces/default/trainingjobs?fieldValidation=Strict",
+      R"({"apiVersion":"swell.dev/v1","kind":"TrainingJob","metadata":{"name":"t"},"spec":{)"
+      R"("replicas":1,"roles":{"worker":{"replicas":1,"templat":{}}}}})");
+  EXPECT_NE(job.Message().find(R"(unknown field "spec.replicas": it belongs in spec.roles.NAME)"),
+            std::string::npos)
+      << job.Message();
+  EXPECT_NE(
+      job.Message().find(R"(unknown field "spec.roles.worker.templat": did you mean template?)"),
+      std::string::npos)
+      << job.Message();
 }
 
 TEST_F(CrudTest, MembersNamedTwice) {
