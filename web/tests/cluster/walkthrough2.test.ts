@@ -36,7 +36,9 @@ before(async () => {
   const printed = /https?:\/\/\S+#code=\S+/.exec(run('swell', 'ui', '--print'))?.[0];
   assert.ok(printed, 'swell ui prints an address with a code');
   await page.goto(printed);
-  await page.waitForSelector('h1:has-text("Overview")');
+  await page.waitForSelector('h1:has-text("Overview")').catch(async (problem) => {
+    throw new Error(`${problem.message}\nThe page says: ${await page.innerText('body')}`);
+  });
 });
 after(async () => {
   await browser?.close();
