@@ -27,7 +27,23 @@ bool IsIn(const std::string_view (&names)[kSize], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
+// The first key that the strategic merge would take for a directive, such as $patch; "" if none.
+std::string DirectiveIn(const json::Value& value) {
+  for (const json::Value& item : value.is_array() ? value.get_array() : json::Array()) {
+    if (std::string found = DirectiveIn(item); !found.empty()) return found;
+  }
+  for (const auto& member : json::GetObject(value, {})) {
+    if (member.key().starts_with('$')) return std::string(member.key());
+    if (std::string found = DirectiveIn(member.value()); !found.empty()) return found;
+  }
+  return "";
+}
+
 Status CheckValue(const api::Schema& schema, const json::Value& value, const std::string& path) {
+  if (const std::string directive = DirectiveIn(value); !directive.empty()) {
+    return WrongField(StrCat(path, ".", directive),
+                      "Forbidden: entries are added to the runtime's, which stay");
+  }
   const std::vector<api::FieldError> errors = api::ValidateAgainst(schema, value, path);
   if (!errors.empty()) return WrongField(errors.front().field, errors.front().message);
   const std::vector<std::string> unknown = api::UnknownFields(schema, value);

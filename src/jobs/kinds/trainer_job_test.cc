@@ -245,6 +245,9 @@ TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
        "are in spec.trainer.env"},
       {Override("volumes: [{name: a, emptydir: {}}]"),
        "spec.podTemplateOverrides[0].spec.volumes[0].emptydir: Forbidden: a pod has no such field"},
+      {Override("nodeSelector: {$patch: replace, zone: a}"),
+       "spec.podTemplateOverrides[0].spec.nodeSelector.$patch: Forbidden: entries are added to the "
+       "runtime's, which stay"},
       {Override("tolerations: [{key: 3}]"),
        "spec.podTemplateOverrides[0].spec.tolerations[0].key: "},
       {"runtimeRef: {name: x}, runtimePatches: [{manager: m, trainingRuntimeSpec: {template: "
