@@ -87,9 +87,8 @@ bool GroupMarks::Has(std::string_view group, std::string_view uid) const {
 }
 
 json::SharedValue GroupMarks::WithMark(const json::SharedValue& pod) const {
-  const std::string_view group = api::Label(*pod, api::keys::kPodGroup);
-  if (group.empty() || marks_.empty()) return pod;
-  const auto marks = marks_.find(StrCat(api::Namespace(*pod), "/", group));
+  if (marks_.empty()) return pod;
+  const auto marks = marks_.find(api::GroupKeyOf(*pod));
   if (marks == marks_.end()) return pod;
   const auto found = marks->second.find(api::Uid(*pod));
   if (found == marks->second.end() || controllers::WasPreempted(*pod)) return pod;

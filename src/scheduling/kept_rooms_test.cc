@@ -36,6 +36,14 @@ class KeptRoomsTest : public OneNodeTest {
   void Member(const std::string& name, const std::string& group) {
     Pod(name, StrCat("swell.dev/pod-group: ", group, ", swell.dev/pod-set: all"), 4);
   }
+  // A group's pod holds all GPUs, and younger work waits for them.
+  void RunOldWhileYoungWaits() {
+    Group("old");
+    Member("old-0", "old");
+    ASSERT_TRUE(UntilRunning("old-0"));
+    Pod("young", "", 4);
+    cluster_.Run(kSecond);
+  }
   std::string Phase(const std::string& pod) { return cluster_.PodPhase("default/" + pod); }
 };
 
@@ -63,11 +71,7 @@ TEST_F(KeptRoomsTest, AGangComesBackBeforeYoungerJobs) {
 }
 
 TEST_F(KeptRoomsTest, ARoomIsKeptForAShortTime) {
-  Group("old");
-  Member("old-0", "old");
-  ASSERT_TRUE(UntilRunning("old-0"));
-  Pod("young", "", 4);
-  cluster_.Run(kSecond);
+  ASSERT_NO_FATAL_FAILURE(RunOldWhileYoungWaits());
   EndWithNode("old-0");
   cluster_.Run(5 * kSecond);
   EXPECT_EQ(Phase("young"), "Pending");
@@ -80,11 +84,7 @@ TEST_F(KeptRoomsTest, ARoomIsKeptForAShortTime) {
 
 // Many controllers give each pod a name of its own.
 TEST_F(KeptRoomsTest, APodOfAnotherNameTakesTheRoomOfItsGroup) {
-  Group("old");
-  Member("old-0", "old");
-  ASSERT_TRUE(UntilRunning("old-0"));
-  Pod("young", "", 4);
-  cluster_.Run(kSecond);
+  ASSERT_NO_FATAL_FAILURE(RunOldWhileYoungWaits());
   EndWithNode("old-0");
   cluster_.Run(kSecond);
   Member("old-x", "old");
@@ -94,11 +94,7 @@ TEST_F(KeptRoomsTest, APodOfAnotherNameTakesTheRoomOfItsGroup) {
 }
 
 TEST_F(KeptRoomsTest, NothingIsKeptForAPodThatFailsByItself) {
-  Group("old");
-  Member("old-0", "old");
-  ASSERT_TRUE(UntilRunning("old-0"));
-  Pod("young", "", 4);
-  cluster_.Run(kSecond);
+  ASSERT_NO_FATAL_FAILURE(RunOldWhileYoungWaits());
   cluster_.agents->Exit("default/old-0", 1);
   cluster_.Run(2 * kSecond);
   EXPECT_EQ(Phase("young"), "Running");

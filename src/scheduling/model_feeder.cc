@@ -6,7 +6,9 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/project.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -16,12 +18,6 @@ namespace {
 using controllers::Follow;
 
 const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
-constexpr std::string_view kNodeShutdown = "NodeShutdown";  // the reason of pods that ended with it
-
-std::string GroupOf(const json::Value& pod) {
-  const std::string_view name = api::Label(pod, api::keys::kPodGroup);
-  return name.empty() ? "" : StrCat(api::Namespace(pod), "/", name);
-}
 
 }  // namespace
 
@@ -125,11 +121,10 @@ void ModelFeeder::WatchPods() {
       });
 }
 
-bool ModelFeeder::KeepsRoom(const json::Value& pod) {
-  const std::string key = api::KeyOf(pod);
+bool ModelFeeder::KeepsRoom(const std::string& key, const json::Value& pod) {
   if (kept_.Keeps(key, api::Uid(pod))) return true;
-  if (api::StatusReason(pod) != kNodeShutdown || api::Phase(pod) != "Failed") return false;
-  const std::string group = GroupOf(pod);
+  if (api::StatusReason(pod) != api::kNodeShutdown || api::Phase(pod) != "Failed") return false;
+  const std::string group = api::GroupKeyOf(pod);
   if (group.empty()) return false;
   // One that held no room until now has none to keep; that of a victim is somebody's already.
   const std::optional<sched::Model::PodView> before = model_.Pod(key);
@@ -139,11 +134,10 @@ bool ModelFeeder::KeepsRoom(const json::Value& pod) {
   return held;
 }
 
-void ModelFeeder::TakeKeptRoom(const json::Value& pod) {
+void ModelFeeder::TakeKeptRoom(const std::string& key, const json::Value& pod) {
   if (kept_.Empty()) return;
-  const std::string key = api::KeyOf(pod);
   if (!kept_.Keeps(key) && model_.Pod(key)) return;
-  const std::string before = kept_.TakeFor(key, GroupOf(pod));
+  const std::string before = kept_.TakeFor(key, api::GroupKeyOf(pod));
   if (!before.empty() && before != key) GiveUpRoom(before);
 }
 
@@ -178,10 +172,11 @@ void ModelFeeder::WatchVolumes() {
 }
 
 void ModelFeeder::OnPod(const json::Value& pod) {
-  const std::string* binding = hooks_.open_binding(api::KeyOf(pod));
+  const std::string key = api::KeyOf(pod);
+  const std::string* binding = hooks_.open_binding(key);
   if (binding != nullptr && *binding != api::Uid(pod)) return;
-  if (KeepsRoom(pod)) return;
-  TakeKeptRoom(pod);
+  if (KeepsRoom(key, pod)) return;
+  TakeKeptRoom(key, pod);
   Tell(pod);
 }
 

@@ -55,9 +55,9 @@ class ModelFeeder {
   void WatchPods();
   void Tell(const json::Value& pod);
   // The pod ended with its node, and its group keeps its room.
-  bool KeepsRoom(const json::Value& pod);
+  bool KeepsRoom(const std::string& key, const json::Value& pod);
   // A pod that the model does not know takes over a room that its group keeps.
-  void TakeKeptRoom(const json::Value& pod);
+  void TakeKeptRoom(const std::string& key, const json::Value& pod);
   void GiveUpRoom(const std::string& key);
   void WatchVolumes();
   void WatchNodes();

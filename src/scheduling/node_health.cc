@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
@@ -44,11 +45,6 @@ void SetTaint(
 // Zero stands for never.
 void Sooner(Duration& requeue_after, Duration delay) {
   if (requeue_after == Duration::zero() || delay < requeue_after) requeue_after = delay;
-}
-
-std::string GroupOf(const json::Value& pod) {
-  const std::string_view group = api::Label(pod, api::keys::kPodGroup);
-  return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);
 }
 
 std::string FailuresText(const std::vector<api::NodeFailure>& failures) {
@@ -111,7 +107,7 @@ NodeHealthController::NodeHealthController(controllers::Context context)
 
 // The cause of a peer's failure may be seen later than that: the news wait a moment.
 void NodeHealthController::OnPod(const json::SharedValue& pod) {
-  const std::string group = GroupOf(*pod);
+  const std::string group = api::GroupKeyOf(*pod);
   NoteCause(*pod, group);
   auto failure = FailureOfNode(*pod, context_.clock.Now());
   if (!failure) return;

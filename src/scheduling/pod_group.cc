@@ -128,8 +128,8 @@ PodGroupController::PodGroupController(controllers::Context context)
 }
 
 void PodGroupController::OnPod(const json::Value& pod) {
-  std::string_view group = api::Label(pod, api::keys::kPodGroup);
-  if (!group.empty()) queue_.Add(StrCat(api::Namespace(pod), "/", group));
+  std::string group = api::GroupKeyOf(pod);
+  if (!group.empty()) queue_.Add(std::move(group));
 }
 
 void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Done done) {

@@ -11,8 +11,6 @@
 namespace swell::jobs {
 namespace {
 
-constexpr std::string_view kNodeShutdown = "NodeShutdown";  // the reason of such pods
-
 // The containers that have run: those have logs.
 json::Array ContainersThatRan(const json::Value& pod) {
   json::Array ran;
@@ -62,7 +60,7 @@ WallTime EndOf(const json::Value& pod, WallTime now) {
 
 std::string_view ResultOf(const json::Value& pod, const std::optional<api::Failure>& failure) {
   if (!failure) return api::Phase(pod) == "Succeeded" ? "Succeeded" : "Stopped";
-  if (api::StatusReason(pod) == kNodeShutdown) return kNodeShutdown;
+  if (api::StatusReason(pod) == api::kNodeShutdown) return api::kNodeShutdown;
   return failure->which == api::FailureClass::kPreempted ? "Preempted" : "Failed";
 }
 

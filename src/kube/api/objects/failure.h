@@ -15,6 +15,8 @@
 
 namespace swell::api {
 
+// The reason of a pod that ran when its node went down.
+inline constexpr std::string_view kNodeShutdown = "NodeShutdown";
 // Begins what the node says where a command is missing and the image is a name of its catalogue.
 inline constexpr std::string_view kServedByMachine = "programs of this machine serve image ";
 

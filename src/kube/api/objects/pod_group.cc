@@ -1,6 +1,8 @@
 #include "kube/api/objects/pod_group.h"
 
+#include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::api {
@@ -33,6 +35,11 @@ PodGroupSpec::PodGroupSpec(const json::Value& pod_group)
                         .min_member = json::GetInt(set, {"minMember"}, 1),
                         .topology = ReadTopology(set)});
   }
+}
+
+std::string GroupKeyOf(const json::Value& pod) {
+  const std::string_view group = Label(pod, keys::kPodGroup);
+  return group.empty() ? "" : StrCat(Namespace(pod), "/", group);
 }
 
 int64_t MinMembers(const json::Value& pod_group) {

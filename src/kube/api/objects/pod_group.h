@@ -46,6 +46,9 @@ struct PodGroupSpec {
   std::vector<PodSetSpec> pod_sets;
 };
 
+// The key of the group of a pod; "" if it is in none.
+std::string GroupKeyOf(const json::Value& pod);
+
 // The least pods with which the group runs: the sum of its pod sets' minMember.
 int64_t MinMembers(const json::Value& pod_group);
 

@@ -23,9 +23,6 @@
 
 namespace swell::node {
 
-// The reason of a pod that ran when its node went down.
-inline constexpr std::string_view kNodeShutdown = "NodeShutdown";
-
 // requests and limits by the name of the container.
 using ContainerResources = std::map<std::string, json::Value, std::less<>>;
 

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::node {
@@ -191,7 +192,7 @@ json::Array Conditions(const PodRecord& record,
   for (const json::Value& condition : conditions) {
     if (IsKubeletCondition(json::GetString(condition, {"type"}))) own.push_back(condition);
   }
-  if (record.failed_reason == kNodeShutdown) {
+  if (record.failed_reason == api::kNodeShutdown) {
     api::SetCondition(own, api::kDisruptionTarget, "True", "TerminationByKubelet",
                       record.failed_message, now);
   }

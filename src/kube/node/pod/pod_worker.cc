@@ -10,6 +10,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/device_claim.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 #include "kube/node/health/disk_limits.h"
 #include "kube/node/network/names.h"
@@ -164,7 +165,7 @@ void PodWorker::StartAdopted(const FoundPod& found) {
 }
 
 void PodWorker::FailWithNode() {
-  Fail(std::string(kNodeShutdown), "The node went down while the pod ran", Duration(0));
+  Fail(std::string(api::kNodeShutdown), "The node went down while the pod ran", Duration(0));
 }
 
 void PodWorker::StopWithNode(Duration limit) {
@@ -176,7 +177,7 @@ void PodWorker::StopWithNode(Duration limit) {
   if (record_.state.stopped()) return;
 
   if (record_.state.terminating()) return ShortenGrace(limit);
-  record_.failed_reason = kNodeShutdown;
+  record_.failed_reason = api::kNodeShutdown;
   Terminate(std::min(limit, Duration(std::chrono::seconds(GraceSeconds(*record_.pod)))),
             /*notice=*/true);
 }
