@@ -260,8 +260,7 @@ void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
   }
   for (const auto& [name, field] : spec.field_env) {
     if (given(name)) continue;
-    parts.env.push_back(
-        SourcedVar(name, json::Object{{"fieldRef", json::Object{{"fieldPath", field}}}}));
+    parts.env.push_back(SourcedVar(name, FieldSource(field)));
   }
   for (const auto& [name, value] : spec.env) parts.env.push_back(EnvVar(name, value));
   for (const auto& [name, source] : spec.sourced_env) {
@@ -544,6 +543,10 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   }
   return MakeRoleJob(spec, kPyTorchForm,
                      {{"Master", 1, pod, shares}, {"Worker", spec.workers - 1, pod, shares}});
+}
+
+json::Object FieldSource(std::string_view field) {
+  return {{"fieldRef", json::Object{{"fieldPath", field}}}};
 }
 
 json::Object SecretSource(std::string_view secret, std::string_view key) {

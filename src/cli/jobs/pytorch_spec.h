@@ -130,7 +130,8 @@ KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // The spec of one instance's pod.
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 
-// The valueFrom of a variable that a Secret's key has.
+// The valueFrom of a variable that a field of the pod, or a key of a Secret, has.
+json::Object FieldSource(std::string_view field);
 json::Object SecretSource(std::string_view secret, std::string_view key);
 
 // Where the code of a sync source ends up below working_dir/code: the last part of the URL.

@@ -432,8 +432,7 @@ Status PodFlags::FillEnv(PyTorchSpec& pod) const {
   }
   SWELL_ASSIGN_OR_RETURN(const KeyValues fields, ParsePairs(field_env_, "--env-pod-field-ref"));
   for (const auto& [name, field] : fields) {
-    pod.sourced_env.emplace_back(name,
-                                 json::Object{{"fieldRef", json::Object{{"fieldPath", field}}}});
+    pod.sourced_env.emplace_back(name, FieldSource(field));
   }
   return Status::Ok();
 }

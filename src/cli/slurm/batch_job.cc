@@ -447,9 +447,7 @@ KeyValues Escaped(KeyValues env) {
 }
 
 json::Object FromField(std::string_view name, std::string_view field) {
-  return json::Object{
-      {"name", name},
-      {"valueFrom", json::Object{{"fieldRef", json::Object{{"fieldPath", field}}}}}};
+  return json::Object{{"name", name}, {"valueFrom", FieldSource(field)}};
 }
 
 // What flags of other front ends have no place for.

@@ -8,11 +8,11 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "kube/images/image_service.h"
 #include "kube/images/reference.h"
 #include "kube/images/tar_test_util.h"
 #include "kube/net/tls/sha256.h"
-#include "kube/process/files/volumes.h"
 #include "kube/process/process_testing.h"
 
 namespace swell::process {
@@ -220,10 +220,9 @@ TEST_F(ProcessImagesTest, AnImageThatRunsCannotBeRemoved) {
 
 TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   if (!isolated()) return;
-  char name[] = "/tmp/swell-git-test-XXXXXX";
-  ASSERT_NE(::mkdtemp(name), nullptr);
-  std::string dir = name;
-  ::chmod(name, 0755);
+  const TempDir temp;
+  const std::string& dir = temp.path();
+  ::chmod(dir.c_str(), 0755);
   SandboxSpec sandbox = Sandbox("pod-a");
   sandbox.volumes = {VolumeSpec{.name = "code"},
                      VolumeSpec{.name = "repo", .kind = VolumeSpec::Kind::kHostPath}};
@@ -290,7 +289,6 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository to /code/other: fatal: "),
             std::string::npos)
       << exit.log_tail;
-  EXPECT_TRUE(RemoveScratch(dir).ok());
 }
 
 }  // namespace
