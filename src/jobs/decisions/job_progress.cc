@@ -142,8 +142,11 @@ void NoteProgress(JobPass& pass) {
   const std::vector<RankMember> members = RankMembersOf(pass.pods, EndedPods::kToo);
   if (members.empty()) return;
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
-  // A script that counts no steps says nothing by its phase alone.
-  if (progress.step == 0 && members.front().rank.total == 0) return;
+  // A script that counts no steps says nothing by its phases, nor by the steps of its checkpoints.
+  const bool counts = members.front().rank.total > 0 ||
+                      (progress.phase == "step" && progress.step > 0) ||
+                      json::Find(pass.status, {"progress"}) != nullptr;
+  if (!counts) return;
   if (members.front().rank.rank > 0 && IsOlderThanKnown(pass, progress)) return;
   json::Set(pass.status, {"progress"}, progress.ToJson());
   // Steps that no attempt had reached end the count of restarts to no avail.

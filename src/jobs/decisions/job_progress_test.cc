@@ -92,6 +92,20 @@ TEST_F(JobProgressTest, TheFirstRankTellsHowFarTheJobIs) {
   EXPECT_FALSE(Is("Hung"));
 }
 
+TEST_F(JobProgressTest, TheStepsOfCheckpointsAloneAreNoProgress) {
+  Submit("");
+  Report({.rank = 0, .phase = "init", .step = 16});
+  cluster_.Run(std::chrono::seconds(5));
+  Report({.rank = 0, .phase = "save", .step = 17});
+  cluster_.Run(std::chrono::seconds(5));
+  const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/job");
+  EXPECT_EQ(json::Find(*job, {"status", "progress"}), nullptr) << json::Print(*job);
+  Report({.rank = 0, .phase = "step", .step = 18});
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "progress", "step"}) == 18;
+  }));
+}
+
 TEST_F(JobProgressTest, WhenTheFirstRankIsGoneAnOlderReportOfAnotherTellsNothing) {
   Submit("");
   auto step = [&] {
