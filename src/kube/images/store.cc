@@ -302,12 +302,17 @@ Result<ImageFiles> ImageStore::FilesOf(std::string_view manifest_digest) const {
   SWELL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(bytes));
   SWELL_ASSIGN_OR_RETURN(bytes, ReadBlob(manifest.config.digest, kConfigBytesMax));
   SWELL_ASSIGN_OR_RETURN(out.config, ParseConfig(bytes));
-  for (const std::string& id : out.config.diff_ids) {
-    out.layers.push_back(LayerDir(id));
+  // An image may hold a layer twice, an overlay may not. The upper one hides all of the lower one.
+  std::set<std::string> seen;
+  const std::vector<std::string>& ids = out.config.diff_ids;
+  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    if (!seen.insert(*id).second) continue;
+    out.layers.push_back(LayerDir(*id));
     if (!FileExists(out.layers.back())) {
-      return Status(Code::kNotFound, StrCat("layer ", id, " is not in the store"));
+      return Status(Code::kNotFound, StrCat("layer ", *id, " is not in the store"));
     }
   }
+  std::reverse(out.layers.begin(), out.layers.end());
   return out;
 }
 
