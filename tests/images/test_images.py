@@ -148,6 +148,17 @@ class ImagesTest(unittest.TestCase):
         self.done(self.images("import", self.scratch / "exported", "--name", "team/app:2"))
         self.assertEqual(self.output(self.start("team/app:2", args=["true"])), "")
 
+    def test_layers_as_other_tools_write_them_run(self):
+        """A layer comes twice, and a directory is removed and made anew in one layer."""
+        empty = layout.tar({})
+        lower = layout.tar({"d/old": b"", "e/old": b"", "file": b"lower\n"})
+        upper = layout.tar({".wh.d": b"", "d/new": b"", "e/new": b"", ".wh.e": b"", "file": b"upper\n",
+                            ".wh.file": b""})
+        layout.busybox(empty, lower, empty, upper, empty).write(self.scratch / "layers")
+        self.done(self.images("import", f"oci:{self.scratch / 'layers'}", "--name", "team/layers:1"))
+        self.assertEqual(self.output(self.start("team/layers:1", command=["sh", "-c", "ls /d /e; cat /file"])),
+                         "/d:\nnew\n\n/e:\nnew\nupper\n")
+
     def test_the_catalogue_serves_what_the_store_has_not(self):
         self.assertEqual(self.output(self.start("busybox:1.36", command=["sh", "-c", "echo catalogue"])), "catalogue\n")
         self.assertIn("this machine's own programs", self.done(self.images("explain", "busybox:1.36")))

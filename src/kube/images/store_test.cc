@@ -191,6 +191,21 @@ TEST_F(StoreTest, ReadsWhatDockerSaves) {
   EXPECT_EQ(image->name, "docker.io/library/saved:3");
   EXPECT_TRUE(store_.FilesOf(image->manifest).ok());
   EXPECT_TRUE(ListDir(dir_.File("store/tmp"))->empty());
+  // A layer that the image has twice is a link to the first.
+  const std::string twice =
+      StrCat(R"({"os":"linux","architecture":")", HostArchitecture(),
+             R"(","rootfs":{"diff_ids":[")", DigestOf(layer), R"(",")", DigestOf(layer), R"("]}})");
+  ASSERT_TRUE(WriteFileAtomically(
+                  dir_.File("twice.tar"),
+                  TarItem("c.json", '0', twice) +
+                      TarItem("a/layer.tar", '2', "", "../b/layer.tar") +
+                      TarItem("b/layer.tar", '0', layer) +
+                      TarItem("manifest.json", '0',
+                              R"([{"Config":"c.json","Layers":["b/layer.tar","a/layer.tar"]}])") +
+                      TarEnd())
+                  .ok());
+  image = Import(dir_.File("twice.tar"), "twice");
+  EXPECT_TRUE(image.ok()) << image.status().message();
   const std::string evil = R"([{"Config":"../../secret","Layers":[]}])";
   ASSERT_TRUE(
       WriteFileAtomically(dir_.File("evil.tar"), TarItem("manifest.json", '0', evil) + TarEnd())

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -27,6 +28,10 @@ constexpr std::string_view kOpaque = ".wh..wh..opq";
 constexpr std::string_view kAufs = ".wh..wh.";
 constexpr int64_t kRoomCheckBytes = 64 << 20;
 constexpr uint64_t kReserveBytes = 1 << 30;
+constexpr std::string_view kNoParent = "is in no directory of the layer";
+// Directories beyond it keep the time at which they were unpacked.
+constexpr size_t kTimeBytesMax = 64 << 20;
+constexpr size_t kArchiveLinksMax = 10'000;
 
 Status Refuse(std::string_view path, std::string_view why) {
   return Status(Code::kInvalid, StrCat("entry ", Quote(path), " ", why));
@@ -62,7 +67,7 @@ class Unpacker {
   Status Run(const std::string& dir, bool files_only) {
     for (int64_t entries = 0;; ++entries) {
       SWELL_ASSIGN_OR_RETURN(std::optional<TarEntry> entry, tar_.Next());
-      if (!entry) return Status::Ok();
+      if (!entry) break;
       if (entries >= limits_.entries_max) {
         return Status(Code::kTooLarge, StrCat("it has more than ", entries, " entries"));
       }
@@ -70,9 +75,15 @@ class Unpacker {
       SWELL_RETURN_IF_ERROR(CheckSizes(dir));
       const bool plain =
           entry->kind == TarEntry::Kind::kFile || entry->kind == TarEntry::Kind::kDirectory;
-      if (files_only && !plain) continue;
+      if (files_only && !plain) {
+        if (links_.size() < kArchiveLinksMax) links_.push_back(*std::move(entry));
+        continue;
+      }
       SWELL_RETURN_IF_ERROR(Add(*entry, files_only));
     }
+    LinkFiles();
+    SetDirectoryTimes();
+    return Status::Ok();
   }
 
  private:
@@ -88,6 +99,7 @@ class Unpacker {
 
   Status Add(const TarEntry& entry, bool files_only) {
     SWELL_ASSIGN_OR_RETURN(std::vector<std::string> steps, Steps(entry.path));
+    if (entry.kind == TarEntry::Kind::kDirectory) NoteTime(Join(steps, "/"), entry.mtime);
     if (steps.empty()) {
       if (entry.kind != TarEntry::Kind::kDirectory) return Refuse(entry.path, "names no file");
       return Finish(entry, root_.get());
@@ -104,40 +116,71 @@ class Unpacker {
     const std::string parent = Join(steps, "/");
     if (parent_.valid() && parent == parent_path_) return Status::Ok();
     UniqueFd fd = OpenInRoot(root_.get(), parent, O_PATH | O_DIRECTORY);
-    if (!fd.valid() && errno == ENOENT) {
-      std::string so_far;
-      for (const std::string& step : steps) {
-        UniqueFd above = OpenInRoot(root_.get(), so_far, O_PATH | O_DIRECTORY);
-        if (!above.valid()) return ErrnoStatus(errno, StrCat("entry ", Quote(path)));
-        if (::mkdirat(above.get(), step.c_str(), 0755) != 0 && errno != EEXIST) {
-          return ErrnoStatus(errno, StrCat("entry ", Quote(path)));
-        }
-        so_far += StrCat(so_far.empty() ? "" : "/", step);
-      }
+    if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) {
+      SWELL_RETURN_IF_ERROR(MakeParents(path, steps));
       fd = OpenInRoot(root_.get(), parent, O_PATH | O_DIRECTORY);
     }
-    if (!fd.valid()) return Refuse(path, "is in no directory of the layer");
+    if (!fd.valid()) return Refuse(path, kNoParent);
     parent_ = std::move(fd);
     parent_path_ = parent;
     return Status::Ok();
   }
 
+  Status MakeParents(const std::string& path, const std::vector<std::string>& steps) {
+    std::string so_far;
+    for (const std::string& step : steps) {
+      const UniqueFd above = OpenInRoot(root_.get(), so_far, O_PATH | O_DIRECTORY);
+      if (!above.valid() && errno == ENOTDIR) return Refuse(path, kNoParent);
+      if (!above.valid()) return ErrnoStatus(errno, StrCat("entry ", Quote(path)));
+      if (IsWhiteout(above.get(), step)) {
+        SWELL_RETURN_IF_ERROR(ReplaceWhiteout(above.get(), step, path));
+      } else if (::mkdirat(above.get(), step.c_str(), 0755) != 0 && errno != EEXIST) {
+        return ErrnoStatus(errno, StrCat("entry ", Quote(path)));
+      }
+      so_far += StrCat(so_far.empty() ? "" : "/", step);
+    }
+    return Status::Ok();
+  }
+
+  // Layers' own devices are left out, so every device here is a whiteout.
+  static bool IsWhiteout(int parent, const std::string& name) {
+    struct stat info;
+    return ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISCHR(info.st_mode);
+  }
+
+  // The layer removes a name and makes a directory of that name: lower ones stay hidden.
+  Status ReplaceWhiteout(int parent, const std::string& name, const std::string& path) {
+    if (::unlinkat(parent, name.c_str(), 0) != 0 || ::mkdirat(parent, name.c_str(), 0755) != 0) {
+      return ErrnoStatus(errno, StrCat("entry ", Quote(path)));
+    }
+    return SetOpaque(parent, name, path);
+  }
+
   Status Whiteout(const std::string& path, const std::string& name) {
-    if (name == kOpaque) return SetOpaque(path);
+    if (name == kOpaque) return SetOpaque(parent_.get(), ".", path);
     if (name.starts_with(kAufs)) return Status::Ok();  // aufs' own notes
     const std::string hidden = name.substr(kWhiteout.size());
     if (hidden.empty() || hidden == "." || hidden == "..") {
       return Refuse(path, "removes no file that can be");
     }
-    SWELL_RETURN_IF_ERROR(Clear(hidden, /*keep_directory=*/false));
+    // It removes what lower layers have. What this layer has under the name stays; a file hides the
+    // lower one by itself.
+    struct stat own;
+    if (::fstatat(parent_.get(), hidden.c_str(), &own, AT_SYMLINK_NOFOLLOW) == 0) {
+      return S_ISDIR(own.st_mode) ? SetOpaque(parent_.get(), hidden, path) : Status::Ok();
+    }
     if (::mknodat(parent_.get(), hidden.c_str(), S_IFCHR | 0600, makedev(0, 0)) == 0) {
       return Status::Ok();
     }
     return ErrnoStatus(errno, StrCat("mark ", Quote(path), " as removed"));
   }
 
-  Status SetOpaque(const std::string& path) {
-    const std::string dir = PathOf(parent_.get());
+  // `path` is the entry that asks for it.
+  Status SetOpaque(int parent, const std::string& name, const std::string& path) {
+    const UniqueFd fd(
+        ::openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const std::string dir = PathOf(fd.get());
     // The first needs root; the second is what overlays in user namespaces read.
     const bool trusted =
         ::geteuid() == 0 && ::setxattr(dir.c_str(), "trusted.overlay.opaque", "y", 1, 0) == 0;
@@ -163,6 +206,9 @@ class Unpacker {
   Status Make(const TarEntry& entry, const std::string& name) {
     using Kind = TarEntry::Kind;
     if (entry.kind == Kind::kDevice) return Status::Ok();
+    if (entry.kind == Kind::kDirectory && IsWhiteout(parent_.get(), name)) {
+      SWELL_RETURN_IF_ERROR(ReplaceWhiteout(parent_.get(), name, entry.path));
+    }
     SWELL_RETURN_IF_ERROR(Clear(name, entry.kind == Kind::kDirectory));
     switch (entry.kind) {
       case Kind::kFile:
@@ -265,6 +311,49 @@ class Unpacker {
     return Status::Ok();
   }
 
+  // Every file that is made in a directory changes its time.
+  void NoteTime(std::string path, int64_t mtime) {
+    time_bytes_ += path.size() + sizeof(std::pair<std::string, int64_t>);
+    if (time_bytes_ <= kTimeBytesMax) times_.emplace_back(std::move(path), mtime);
+  }
+  void SetDirectoryTimes() {
+    for (const auto& [path, mtime] : times_) {
+      const UniqueFd dir = OpenInRoot(root_.get(), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      const struct timespec times[] = {{mtime, 0}, {mtime, 0}};
+      if (dir.valid()) ::futimens(dir.get(), times);
+    }
+  }
+
+  // The links of an archive, which may stand before what they name. Those that lead nowhere are
+  // left out: who needs the file says that it is missing.
+  void LinkFiles() {
+    for (TarEntry& entry : links_) {
+      auto steps = Steps(entry.path);
+      if (!steps.ok() || steps->empty()) continue;
+      const std::string name = steps->back();
+      steps->pop_back();
+      if (entry.kind == TarEntry::Kind::kSymlink) entry.link = FromRoot(*steps, entry.link);
+      if (!EnterParent(entry.path, *steps).ok()) continue;
+      [[maybe_unused]] Status linked = MakeHardlink(entry, name);
+    }
+  }
+
+  // What a link in this directory names, counted from the root; empty if it leads out.
+  static std::string FromRoot(std::vector<std::string> steps, std::string_view link) {
+    if (link.starts_with('/')) steps.clear();
+    for (std::string_view step : Split(link, '/')) {
+      if (step.empty() || step == ".") continue;
+      if (step != "..") {
+        steps.emplace_back(step);
+      } else if (steps.empty()) {
+        return "";
+      } else {
+        steps.pop_back();
+      }
+    }
+    return Join(steps, "/");
+  }
+
   UniqueFd root_;
   TarReader& tar_;
   const UnpackLimits& limits_;
@@ -272,6 +361,9 @@ class Unpacker {
   UniqueFd parent_;
   std::string parent_path_;
   int64_t room_checked_ = 0;
+  std::vector<std::pair<std::string, int64_t>> times_;  // of directories
+  size_t time_bytes_ = 0;
+  std::vector<TarEntry> links_;
 };
 
 Status UnpackAll(const std::string& to_dir,

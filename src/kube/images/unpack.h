@@ -30,7 +30,8 @@ Result<std::string> UnpackLayer(PackedInput& layer,
                                 const UnpackLimits& limits,
                                 const Cancellation& cancel);
 
-// Copies the plain files of a tar file, for archives that hold an image.
+// Copies the plain files of a tar file, for archives that hold an image. A link becomes the file
+// that it names.
 Status UnpackFiles(const std::string& file, const std::string& to_dir, const Cancellation& cancel);
 
 // kNoSpace when the directory's file system has less than a twentieth and 1 GiB free.

@@ -70,6 +70,64 @@ TEST_F(UnpackTest, WhiteoutsTakeTheOverlaysForm) {
   EXPECT_EQ(ListDir(Root() + "/etc").value(), std::vector<std::string>{"gone"});
 }
 
+TEST_F(UnpackTest, WhiteoutsLeaveWhatTheirOwnLayerHas) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  auto opaque = [&](const std::string& dir) {
+    char value[8] = {};
+    return ::getxattr((Root() + dir).c_str(), "trusted.overlay.opaque", value, 8) == 1 &&
+           value[0] == 'y';
+  };
+  for (const std::string& tar :
+       {TarItem(".wh.d") + TarItem("d/", '5', "", "", 0711) + TarItem("d/new", '0', "new"),
+        TarItem("d/", '5', "", "", 0711) + TarItem("d/new", '0', "new") + TarItem(".wh.d"),
+        TarItem(".wh.d") + TarItem("d/new", '0', "new") + TarItem("d/", '5', "", "", 0711)}) {
+    auto done = Unpack(tar + TarItem("file", '0', "kept") + TarItem(".wh.file") +
+                       TarItem(".wh.other") + TarItem("other", '0', "made") + TarEnd());
+    ASSERT_TRUE(done.ok()) << done.status().message();
+    EXPECT_EQ(Read("/d/new"), "new");
+    EXPECT_EQ(Stat("/d").st_mode & 07777, 0711u);
+    EXPECT_TRUE(opaque("/d"));
+    EXPECT_EQ(Read("/file"), "kept");
+    EXPECT_EQ(Read("/other"), "made");
+  }
+  // A directory that is nowhere removed shows what is below.
+  ASSERT_TRUE(Unpack(TarItem("d/new", '0', "new") + TarItem("d/.wh.old") + TarEnd()).ok());
+  EXPECT_FALSE(opaque("/d"));
+  // Nothing removes a file of the same layer.
+  EXPECT_FALSE(Unpack(TarItem("d", '0', "file") + TarItem("d/new") + TarEnd()).ok());
+}
+
+TEST_F(UnpackTest, DirectoriesKeepTheirTimes) {
+  ASSERT_TRUE(Unpack(TarItem("./", '5', "", "", 0755) + TarItem("d/", '5', "", "", 0755) +
+                     TarItem("d/e/", '5', "", "", 0500) + TarItem("d/e/file") + TarEnd())
+                  .ok());
+  for (const char* path : {"", "/d", "/d/e", "/d/e/file"}) {
+    EXPECT_EQ(Stat(path).st_mtim.tv_sec, 1000) << path;
+  }
+}
+
+TEST_F(UnpackTest, LinksOfAnArchiveBecomeTheirFiles) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("secret"), "secret").ok());
+  ASSERT_TRUE(MakeDirs(Root()).ok());
+  const std::string file = dir_.File("archive.tar");
+  ASSERT_TRUE(WriteFileAtomically(file, TarItem("a/layer.tar", '2', "", "../b/layer.tar") +
+                                            TarItem("c/layer.tar", '1', "", "b/layer.tar") +
+                                            TarItem("b/layer.tar", '0', "layer") +
+                                            TarItem("d/up", '2', "", "../../secret") +
+                                            TarItem("d/root", '2', "", dir_.File("secret")) +
+                                            TarItem("d/hard", '1', "", "../secret") +
+                                            TarItem("d/none", '2', "", "nothing") +
+                                            TarItem("../out", '2', "", "b/layer.tar") + TarEnd())
+                  .ok());
+  Status done = UnpackFiles(file, Root(), cancel_);
+  ASSERT_TRUE(done.ok()) << done.message();
+  EXPECT_EQ(Read("/a/layer.tar"), "layer");
+  EXPECT_EQ(Read("/c/layer.tar"), "layer");
+  EXPECT_TRUE(S_ISREG(Stat("/a/layer.tar").st_mode));
+  EXPECT_TRUE(ListDir(Root() + "/d").value().empty());
+  EXPECT_FALSE(FileExists(dir_.File("out")));
+}
+
 TEST_F(UnpackTest, NamesThatLeadOutAreRefused) {
   for (const char* path : {"../out", "a/../../out", "..", "/../out", "a/.wh...", "./../x"}) {
     auto done = Unpack(TarItem(path, '0', "evil") + TarEnd());
