@@ -156,6 +156,15 @@ TEST(Manifest, OtherMachinesAreNamed) {
             StrCat("the image is for linux/sparc, this machine is linux/", HostArchitecture()));
 }
 
+TEST(Manifest, ArtifactsThatAreNoImagesAreNamed) {
+  Manifest chart;
+  chart.config.media_type = "application/vnd.cncf.helm.config.v1+json";
+  chart.layers.resize(1);
+  EXPECT_EQ(CheckConfig(chart, ImageConfig()).message(),
+            "manifest: its config, of the type \"application/vnd.cncf.helm.config.v1+json\", names "
+            "no layers: this is not an image of a container");
+}
+
 TEST(Manifest, SignalsHaveNames) {
   EXPECT_EQ(SignalNumber("SIGINT"), SIGINT);
   EXPECT_EQ(SignalNumber("quit"), SIGQUIT);

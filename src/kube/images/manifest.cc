@@ -153,6 +153,10 @@ Result<ImageConfig> ParseConfig(std::string_view bytes) {
 }
 
 Status CheckConfig(const Manifest& manifest, const ImageConfig& config) {
+  if (config.diff_ids.empty() && !manifest.layers.empty()) {
+    return Bad(StrCat("manifest: its config, of the type ", Quote(manifest.config.media_type),
+                      ", names no layers: this is not an image of a container"));
+  }
   if (config.diff_ids.size() != manifest.layers.size()) {
     return Bad(StrCat("config: it lists ", config.diff_ids.size(), " layers, the manifest of ",
                       manifest.layers.size()));
