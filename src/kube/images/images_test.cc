@@ -270,11 +270,28 @@ TEST(Registries, BadEntriesAreNamed) {
            {"registries: [{host: a}, {host: 'https://b'}]", "registries[1]: host"},
            {"registries: [{host: a, ca: /no/such/file}]", "there is no file"},
            {"registries: [{host: a, mirrors: b}]", "mirrors: must be a list"},
+           {"registries: [{host: a, mirror: [b]}]",
+            "registries[0]: \"mirror\" is not a field; did you mean mirrors?"},
+           {"registries: [{host: a, tls: no}]", "expected host, mirrors, ca, insecure"},
+           {"registries: [{host: a, insecure: 'yes'}]", "insecure: must be true or false"},
+           {"registries: [a]", "registries[0]: expected the fields"},
+           {"registries: {host: a}", "registries: must be a list"},
+           {"registry: [{host: a}]", "\"registry\" is not a field"},
            {"a: [", "registries.yaml"}}) {
     ASSERT_TRUE(WriteFileAtomically(file, text).ok());
     auto loaded = RegistriesConfig::Load(file);
     ASSERT_FALSE(loaded.ok()) << text;
     EXPECT_NE(loaded.status().message().find(why), std::string::npos) << loaded.status().message();
+  }
+}
+
+TEST(Registries, AFileOfCommentsListsNone) {
+  TempDir dir;
+  const std::string file = dir.File("registries.yaml");
+  for (const char* text : {"", "# none yet\n", "registries:\n# none yet\n", "---\n"}) {
+    ASSERT_TRUE(WriteFileAtomically(file, text).ok());
+    auto loaded = RegistriesConfig::Load(file);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/host_port.h"
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/images/reference.h"
@@ -32,6 +33,36 @@ Result<std::vector<std::string>> Mirrors(const json::Value& value) {
   return out;
 }
 
+// A field that nobody reads would be a setting that does not apply.
+Status CheckFields(const json::Value& value, const std::vector<std::string>& known) {
+  if (!value.is_object()) {
+    return Status(Code::kInvalid, StrCat("expected the fields ", Join(known, ", ")));
+  }
+  for (const auto& field : value.get_object()) {
+    const std::string name(field.key());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = NearestWord(name, known);
+    return Status(Code::kInvalid, StrCat(Quote(name), " is not a field; ",
+                                         nearest.empty() ? StrCat("expected ", Join(known, ", "))
+                                                         : StrCat("did you mean ", nearest, "?")));
+  }
+  return Status::Ok();
+}
+
+Status CheckDocument(const json::Value& document) {
+  SWELL_RETURN_IF_ERROR(CheckFields(document, {"registries"}));
+  const json::Value* list = json::Find(document, {"registries"});
+  if (list == nullptr || list->is_null() || list->is_array()) return Status::Ok();
+  return Status(Code::kInvalid, "registries: must be a list");
+}
+
+Status CheckEntry(const json::Value& item) {
+  SWELL_RETURN_IF_ERROR(CheckFields(item, {"host", "mirrors", "ca", "insecure"}));
+  const json::Value* insecure = json::Find(item, {"insecure"});
+  if (insecure == nullptr || insecure->is_bool()) return Status::Ok();
+  return Status(Code::kInvalid, "insecure: must be true or false");
+}
+
 }  // namespace
 
 Result<RegistriesConfig> RegistriesConfig::Load(const std::string& file) {
@@ -41,9 +72,14 @@ Result<RegistriesConfig> RegistriesConfig::Load(const std::string& file) {
   auto documents = json::ParseYaml(text);
   if (!documents.ok()) return documents.status().WithContext(file);
   for (const json::Value& document : *documents) {
+    if (document.is_null()) continue;
+    Status checked = CheckDocument(document);
+    if (!checked.ok()) return checked.WithContext(file);
     int index = 0;
     for (const json::Value& item : json::GetArray(document, {"registries"})) {
       const std::string where = StrCat(file, ": registries[", index++, "]");
+      checked = CheckEntry(item);
+      if (!checked.ok()) return checked.WithContext(where);
       Entry entry;
       entry.host = json::GetString(item, {"host"});
       if (entry.host.empty() || HasScheme(entry.host)) {
