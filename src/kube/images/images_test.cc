@@ -330,6 +330,7 @@ TEST(Users, AreFoundInTheTopmostFile) {
   EXPECT_EQ(show("app"), "1000:1001 /home/app 10 44");
   EXPECT_EQ(show("1000"), "1000:1001 /home/app 10 44");
   EXPECT_EQ(show("app:video"), "1000:44 /home/app");
+  EXPECT_EQ(show("app:"), "1000:1001 /home/app 10 44");
   EXPECT_EQ(show("4242"), "4242:0 /");
   EXPECT_EQ(show("4242:7"), "4242:7 /");
   EXPECT_EQ(show("old"), "user \"old\" is not in the image's /etc/passwd");

@@ -76,8 +76,8 @@ Result<ImageUser> FindImageUser(const std::vector<std::string>& layers, std::str
   if (line.size() > 3) out.gid = Id(line[3]).value_or(0);
   if (line.size() > 5 && line[5].starts_with('/')) out.home = line[5];
   const std::string groups = ReadEtc(layers, "group");
-  if (colon != std::string_view::npos) {
-    const std::string_view group = user.substr(colon + 1);
+  const std::string_view group = colon == std::string_view::npos ? "" : user.substr(colon + 1);
+  if (!group.empty()) {
     auto id = Id(group);
     if (!id) {
       const std::vector<std::string_view> found = FindLine(groups, 0, group);
