@@ -215,10 +215,13 @@ class ImagesTest(unittest.TestCase):
         registry = self.docker("tls", pair=pair)
         context = ssl.create_default_context(cafile=str(pair[0]))
         name = registry.push(layout.busybox(Cmd=["/bin/echo", "tls"]), "app", "1", context=context)
+        self.assertIn("if it speaks TLS, an administrator must list it", self.images("pull", name).stderr)
         config = self.data / "registries.yaml"
         self.addCleanup(config.unlink)
         config.write_text(f"registries: [{{host: '{registry.address}', mirrors: ['https://127.0.0.1:9']}}]\n")
-        self.assertIn("certificate", self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff"))
+        message = self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff")
+        self.assertIn("its certificate is not trusted", message)
+        self.assertIn("ca: FILE in registries.yaml", message)
         config.write_text(f"registries: [{{host: '{registry.address}', ca: {pair[0]}}}]\n")
         self.assertEqual(self.output(self.start(name)), "tls\n")
 

@@ -23,6 +23,7 @@ constexpr size_t kHeadersMax = 200;
 constexpr size_t kErrorBodyMax = 64 << 10;
 constexpr std::string_view kUnknownHost = "UnknownHost";
 constexpr std::string_view kTlsFailure = "TLS handshake failed: ";
+constexpr std::string_view kUntrusted = "its certificate is not trusted: ";
 
 // libcurl's functions, found when the first request is sent.
 struct Curl {
@@ -206,6 +207,8 @@ Status Describe(const Transfer& transfer, CURLcode code) {
     }
     case CURLE_SSL_CONNECT_ERROR:
       return Status(Code::kUnavailable, StrCat(kTlsFailure, why));
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return Status(Code::kUnavailable, StrCat(kUntrusted, why));
     default:
       return Status(Code::kUnavailable, why);
   }
@@ -354,6 +357,8 @@ bool IsUnknownHost(const Status& status) {
 }
 
 bool IsTlsFailure(const Status& status) { return status.message().starts_with(kTlsFailure); }
+
+bool IsUntrusted(const Status& status) { return status.message().starts_with(kUntrusted); }
 
 Status SendHttp(const HttpRequest& request, HttpAnswer& answer) {
   const Result<Curl>& loaded = LoadedCurl();

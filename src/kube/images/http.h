@@ -62,5 +62,7 @@ bool IsUnknownHost(const Status& status);
 
 // Whether a failed request failed because the server does not speak TLS.
 bool IsTlsFailure(const Status& status);
+// The server's certificate is of no authority that is trusted, or for another name.
+bool IsUntrusted(const Status& status);
 
 }  // namespace swell::images

@@ -56,6 +56,13 @@ Status Advise(const Status& status, const Reference& name) {
                          "true in registries.yaml)"),
                   status.details());
   }
+  if (IsUntrusted(status)) {
+    return Status(status.code(),
+                  StrCat("registry ", name.host, " cannot be used: ", status.message(),
+                         ". An administrator must name its authority (ca: FILE in "
+                         "registries.yaml)"),
+                  status.details());
+  }
   return Status(status.code(),
                 StrCat("registry ", name.host, " cannot be used: ", status.message(),
                        ". Without it, import the image (swell images import FILE --name ",

@@ -250,9 +250,16 @@ Status Registry::Explain(const Session& session, const HttpAnswer& answer) const
                  later.retry_after_s > 0 ? StrCat("after ", later.retry_after_s, " s") : "later",
                  ". It says: ", why),
           std::move(later));
-    default:
-      return Status(Code::kUnavailable, StrCat(who, " cannot serve ", what, ". It says: ", why),
+    default: {
+      // What servers that speak TLS answer to plain HTTP.
+      const bool wants_tls = answer.status == 400 && session.endpoint.url.starts_with("http://");
+      return Status(Code::kUnavailable,
+                    StrCat(who, " cannot serve ", what, ". It says: ", why,
+                           wants_tls ? ". It was asked over plain HTTP; if it speaks TLS, an "
+                                       "administrator must list it in registries.yaml"
+                                     : ""),
                     std::move(later));
+    }
   }
 }
 
