@@ -280,6 +280,30 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   EXPECT_EQ(*said,
             "protocol=https\nhost=code.example.com\nusername=ada\npassword=a\"b $c\n"
             "protocol=https\nhost=other.example\nusername=machine\npassword=machine\n");
+  // The address may have the name.
+  sync.ref = {"pod-a", "ask", 1};
+  sync.env[0].second = "https://bob@code.example.com/team/mnist-pytorch.git";
+  sync.env[5].second = "";
+  ASSERT_TRUE(ReplaceFile(dir + "/ask",
+                          "printf 'protocol=https\nhost=code.example.com\nusername=bob\n\n' | "
+                          "git credential fill >/code/said\n"
+                          "exit 1\n")
+                  .ok());
+  ASSERT_TRUE(ReplaceFile(dir + "/config",
+                          "[protocol \"ext\"]\n\tallow = always\n"
+                          "[url \"ext::sh /repo/ask \"]\n\tinsteadOf = "
+                          "https://bob@code.example.com/team/mnist-pytorch.git\n")
+                  .ok());
+  observer_->exits.clear();
+  EXPECT_EQ(Run(sync).code, 1);
+  EXPECT_EQ(ReadFile(PodDir("pod-a") + "/volumes/code/said").value(),
+            "protocol=https\nhost=code.example.com\nusername=bob\npassword=a\"b $c\n");
+  sync.ref = {"pod-a", "ask", 2};
+  sync.env[0].second = "https://code.example.com/team/mnist-pytorch.git";
+  observer_->exits.clear();
+  exit = Run(sync);
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_NE(exit.log_tail.find("GIT_SYNC_USERNAME is not"), std::string::npos) << exit.log_tail;
   sync.ref = {"pod-a", "init-code", 1};
   sync.env[0].second = "/no/such/repository";
   sync.env[1].second = "other";

@@ -51,12 +51,17 @@ printf '[include]\n\tpath = "%s"\n[safe]\n\tdirectory = *\n' \
   "${GIT_CONFIG_GLOBAL:-${HOME:-/root}/.gitconfig}" >"$config"
 server=$(expr "$repo" : '\(https*://[^/]*\)')
 if [ -n "$user$password" ] && [ -n "$server" ]; then
+  # The address may have the name, which an empty one would replace.
+  [ -n "$user" ] || expr "$server" : '.*@' >/dev/null ||
+    die "GIT_SYNC_PASSWORD is set, GIT_SYNC_USERNAME is not, and git sends no password without a" \
+      "name. For an access token, GitHub and GitLab take any name, such as git"
   # No other server is told, even if this one leads to it.
-  export SYNC_USER="$user" SYNC_PASSWORD="$password"
+  export SYNC_NAME="${user:+username=$user
+}" SYNC_PASSWORD="$password"
   # The machine's own helpers would answer first, and keep the password.
   git config --file "$config" "credential.$server.helper" ""
   git config --file "$config" --add "credential.$server.helper" \
-    '!f() { [ $1 = get ] && printf "username=%s\npassword=%s\n" "$SYNC_USER" "$SYNC_PASSWORD"; }; f'
+    '!f() { [ $1 = get ] && printf "%spassword=%s\n" "$SYNC_NAME" "$SYNC_PASSWORD"; }; f'
 fi
 export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_GLOBAL=$config
 sync_once() {
