@@ -340,6 +340,25 @@ TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again; "));
 }
 
+TEST_F(JobTest, TorchrunJoinsThePodsOfATrainingJobOfOneSize) {
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: default}\n"
+      "spec:\n  roles:\n    worker:\n      replicas: 3\n"
+      "      template: {spec: {containers: [{name: main, image: i}]}}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kPods, "default/t-worker-2") != nullptr; }));
+  std::map<std::string, std::string> env;
+  const json::SharedValue pod = cluster_.Get(kPods, "default/t-worker-2");
+  for (const json::Value& one :
+       json::GetArray(json::GetArray(*pod, {"spec", "containers"})[0], {"env"})) {
+    env[std::string(json::GetString(one, {"name"}))] = json::GetString(one, {"value"});
+  }
+  EXPECT_EQ(env["PET_NNODES"], "3");
+  EXPECT_EQ(env["PET_NODE_RANK"], "2");
+  EXPECT_EQ(env["PET_MASTER_ADDR"], "t-worker-0");
+  EXPECT_EQ(env["PET_MASTER_PORT"], env["MASTER_PORT"]);
+  EXPECT_FALSE(env.contains("PET_RDZV_ENDPOINT"));
+}
+
 TEST_F(JobTest, WhatCanNotBeRunHasFailedAndSaysWhy) {
   cluster_.Create(
       "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: default}\n"

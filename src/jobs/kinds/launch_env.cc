@@ -54,6 +54,14 @@ void SetRankEnv(json::Value& pod, const RankEnv& env) {
   SetEnv(pod, "RANK", std::to_string(env.rank));
 }
 
+void SetNodeEnv(json::Value& pod, const RankEnv& env) {
+  SetEnv(pod, "PET_NNODES", std::to_string(env.world));
+  SetEnv(pod, "PET_NODE_RANK", std::to_string(env.rank));
+  // The first agent tells the others this name.
+  SetEnv(pod, "PET_MASTER_ADDR", env.leader);
+  SetEnv(pod, "PET_MASTER_PORT", std::to_string(env.port));
+}
+
 void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env) {
   SetEnv(pod, "PET_RDZV_BACKEND", env.backend);
   SetEnv(pod, "PET_RDZV_ENDPOINT", env.endpoint);

@@ -37,6 +37,9 @@ struct RankEnv {
   int64_t world = 1;
 };
 void SetRankEnv(json::Value& pod, const RankEnv& env);
+// The same for torchrun, which reads PET_*: without it, torchrun in each pod trains a model of its
+// own.
+void SetNodeEnv(json::Value& pod, const RankEnv& env);
 
 // PET_*, which torchrun reads its options from.
 struct RendezvousEnv {

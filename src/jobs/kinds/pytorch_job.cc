@@ -103,11 +103,9 @@ void PyTorchJobKind::PreparePod(const JobMember& member, json::Value& pod) const
   const int64_t port = PyTorchPort(job, spec, options_);
   if (leads) AddContainerPort(pod, kPyTorchPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  SetRankEnv(pod, {.leader = leader,
-                   .leads = leads,
-                   .port = port,
-                   .rank = rank,
-                   .world = spec.TotalReplicas()});
+  const RankEnv ranks{
+      .leader = leader, .leads = leads, .port = port, .rank = rank, .world = spec.TotalReplicas()};
+  SetRankEnv(pod, ranks);
   if (spec.elastic) return PrepareElastic(job, spec, leader, pod);
   const json::Value* per_node = json::Find(job, {"spec", "nprocPerNode"});
   if (per_node != nullptr) {
@@ -115,14 +113,7 @@ void PyTorchJobKind::PreparePod(const JobMember& member, json::Value& pod) const
                                               : json::Print(*per_node);
     SetEnv(pod, "PET_NPROC_PER_NODE", count);
   }
-  // Without these, torchrun in each pod would train a model of its own.
-  if (per_node != nullptr || spec.TotalReplicas() > 1) {
-    SetEnv(pod, "PET_NNODES", std::to_string(spec.TotalReplicas()));
-    SetEnv(pod, "PET_NODE_RANK", std::to_string(rank));
-    // The first agent tells the others this name.
-    SetEnv(pod, "PET_MASTER_ADDR", leader);
-    SetEnv(pod, "PET_MASTER_PORT", std::to_string(port));
-  }
+  if (per_node != nullptr || spec.TotalReplicas() > 1) SetNodeEnv(pod, ranks);
 }
 
 std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,

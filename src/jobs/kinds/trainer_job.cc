@@ -255,11 +255,11 @@ void TrainJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
   AddContainerPort(pod, "trainer", kPort);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (!runtime.ok() || json::Find(*runtime, {"spec", "mlPolicy", "torch"}) == nullptr) return;
-  SetEnv(pod, "PET_NNODES", std::to_string(member.spec.TotalReplicas()));
   SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(member.job, *runtime));
-  SetEnv(pod, "PET_NODE_RANK", std::to_string(member.index));
-  SetEnv(pod, "PET_MASTER_ADDR", StrCat(member.role.PodName(name, 0), ".", name));
-  SetEnv(pod, "PET_MASTER_PORT", std::to_string(kPort));
+  SetNodeEnv(pod, {.leader = StrCat(member.role.PodName(name, 0), ".", name),
+                   .port = kPort,
+                   .rank = member.index,
+                   .world = member.spec.TotalReplicas()});
 }
 
 std::vector<json::Value> TrainJobKind::Services(const json::Value& job, const JobSpec&) const {

@@ -198,12 +198,13 @@ void TrainingJobKind::PreparePod(const JobMember& member, json::Value& pod) cons
   int64_t port = LaunchPort(job, 0, options_.host_network);
   const int64_t rank = member.rank();
   if (rank == 0) AddContainerPort(pod, kPortName, port);
-  SetRankEnv(pod, {.leader = leader,
-                   .leads = rank == 0,
-                   .port = port,
-                   .rank = rank,
-                   .world = spec.TotalReplicas()});
-  if (!spec.elastic && rendezvous == nullptr) return;
+  const RankEnv ranks{.leader = leader,
+                      .leads = rank == 0,
+                      .port = port,
+                      .rank = rank,
+                      .world = spec.TotalReplicas()};
+  SetRankEnv(pod, ranks);
+  if (!spec.elastic && rendezvous == nullptr) return SetNodeEnv(pod, ranks);
   RendezvousEnv env{.nodes_max = 0};
   env.endpoint = StrCat(leader, ":", port);
   env.id = api::Name(job);
