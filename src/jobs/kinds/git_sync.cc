@@ -100,6 +100,8 @@ Status AddGitSync(const json::Value& job, JobSpec& spec) {
   if (!root.starts_with('/')) return Wrong("rootPath", "must be an absolute path");
   std::string dest(json::GetString(*options, {"destPath"}));
   if (dest.empty()) dest = RepositoryName(source);
+  // "code/" is the directory code; "/" stays what it is, and is refused.
+  while (dest.size() > 1 && dest.ends_with('/')) dest.pop_back();
   if (!IsBelow(dest)) return Wrong("destPath", "must be a relative path without '..'");
   const json::Object init{
       {"name", "git-sync-code"},

@@ -57,11 +57,12 @@ TEST(GitSync, MistakesNameTheField) {
   EXPECT_EQ(Wrong("{}"), at + ".source: Required value: the repository to fetch");
   EXPECT_EQ(Wrong(R"({"source": "/r", "rootPath": "code"})"),
             at + ".rootPath: must be an absolute path");
-  for (const char* dest : {"/x", "a/../b", "a//b"}) {
+  for (const char* dest : {"/", "/x", "a/../b", "a//b"}) {
     EXPECT_EQ(Wrong(StrCat(R"({"source": "/r", "destPath": ")", dest, R"("})")),
               at + ".destPath: must be a relative path without '..'");
   }
   EXPECT_EQ(Wrong(R"({"source": "/r"})"), "");
+  EXPECT_EQ(Wrong(R"({"source": "/r", "destPath": "code/"})"), "");
 }
 
 }  // namespace
