@@ -229,13 +229,26 @@ class ExportAction final : public Action {
       return RankOf(a.GroupResource()) < RankOf(b.GroupResource());
     });
     std::string out;
+    Status first_forbidden;
+    bool listed = false;
     for (const Kind& kind : all) {
       auto found = api->List(kind.resource, only);
       if (!found.ok() && found.status().code() == Code::kNotFound) continue;
+      if (!found.ok() && found.status().code() == Code::kForbidden) {
+        if (only.empty()) return WholeClusterIsForbidden(found.status());
+        if (forbidden_.empty()) first_forbidden = found.status();
+        forbidden_.push_back(kind.GroupResource());
+        continue;
+      }
       if (!found.ok()) return found.status().WithContext(kind.GroupResource());
+      listed = true;
       for (const json::SharedValue& object : Sorted(std::move(*found))) {
         AddObject(kind, *object, out);
       }
+    }
+    if (!listed && !forbidden_.empty()) return first_forbidden;
+    if (!forbidden_.empty()) {
+      left_.push_back(StrCat("what you may not list (", Join(forbidden_, ", "), ")"));
     }
     if (file_.empty()) {
       session.Out(out);
@@ -248,6 +261,13 @@ class ExportAction final : public Action {
   }
 
  private:
+  static Status WholeClusterIsForbidden(const Status& status) {
+    return Status(status.code(),
+                  StrCat("only administrators export the whole cluster: ", status.message(),
+                         ". To export what you may read in one namespace: swell export -n "
+                         "NAMESPACE"));
+  }
+
   bool Takes(const Kind& kind, bool one_namespace, std::set<std::string>& seen) {
     const std::string resource = kind.GroupResource();
     auto can = [&kind](std::string_view verb) {
@@ -319,7 +339,7 @@ class ExportAction final : public Action {
   size_t count_ = 0;
   size_t ended_left_ = 0;
   size_t users_left_ = 0;
-  std::vector<std::string> left_;
+  std::vector<std::string> left_, forbidden_;
 };
 
 class ImportAction final : public Action {

@@ -126,6 +126,55 @@ TEST_F(TransferTest, KeepsWhatIsThereUnlessTold) {
   EXPECT_EQ(out_, "no");
 }
 
+// Refuses requests whose paths have this part.
+class Refusing final : public api::RestHandler {
+ public:
+  Refusing(api::RestHandler& server, std::string part) : server_(server), part_(std::move(part)) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.path.find(part_) == std::string::npos) {
+      return server_.Handle(std::move(request), std::move(sink));
+    }
+    api::RestResponse response;
+    response.status = 403;
+    response.body.push_back(
+        api::MakeChunk(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":)"
+                       R"("Forbidden","message":"that is forbidden","code":403})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  api::RestHandler& server_;
+  const std::string part_;
+};
+
+TEST_F(TransferTest, WhoMayNotReadAllExportsTheRestOfANamespace) {
+  const auto refuse = [this](const std::string& part) {
+    env_.connect = [this, part](const ClusterFlags&) {
+      Connection connection;
+      connection.server = std::make_shared<Refusing>(*server_.server, part);
+      connection.url = "https://test:6443";
+      connection.user = {.name = "ada", .groups = {"system:masters"}};
+      return Result<Connection>(std::move(connection));
+    };
+  };
+  refuse("/resourcequotas");
+  EXPECT_EQ(Run({"swell", "export"}), 1);
+  EXPECT_EQ(err_,
+            "swell: only administrators export the whole cluster: that is forbidden. To export "
+            "what you may read in one namespace: swell export -n NAMESPACE\n");
+  ASSERT_EQ(Run({"swell", "export", "-n", "vision"}), 0) << err_;
+  EXPECT_NE(At("name: settings"), std::string::npos);
+  EXPECT_NE(err_.find("left out: Secrets (--secrets), users and their roles, what you may not list "
+                      "(resourcequotas)\n"),
+            std::string::npos)
+      << err_;
+  refuse("/namespaces/vision/");
+  EXPECT_EQ(Run({"swell", "export", "-n", "vision"}), 1);
+  EXPECT_EQ(err_, "swell: that is forbidden\n");
+}
+
 TEST_F(TransferTest, LeavesOutWorkThatHasEnded) {
   ASSERT_EQ(server_
                 .Merge("/api/v1/namespaces/vision/pods/alone/status",
