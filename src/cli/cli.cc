@@ -243,7 +243,7 @@ int RunCli(const std::vector<std::string>& argv, CliEnv& env, const std::vector<
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  if (root.name == "swell" && !words.empty() && words[0] == "--version") words[0] = "version";
+  if (!words.empty() && words[0] == "--version" && of_slurm == nullptr) words[0] = "version";
   Route route = FindRoute(root, words);
   route.line = std::move(line);
   return RunRoute(route, root, env);

@@ -323,9 +323,23 @@ TEST_F(CliTest, WhatArenaCannotDoAsSaidIsRefused) {
                  "--worker-cpu-limit=2", "true"}),
             2);
   EXPECT_NE(err_.find("--worker-cpu 4 is above --worker-cpu-limit 2"), std::string::npos) << err_;
+  for (const char* flag : {"--ps-affinity-policy=spread", "--worker-affinity-constraint=required",
+                           "--starting-timeout=1h"}) {
+    EXPECT_EQ(Run({"arena", "submit", "tf", "--name=x", "--image=i", flag, "true"}), 2);
+    EXPECT_NE(err_.find(" is not supported: "), std::string::npos) << err_;
+  }
   EXPECT_EQ(Run({"arena", "list", "--loglevel", "loud"}), 2);
   EXPECT_NE(err_.find("--loglevel \"loud\": expected trace, debug, info, "), std::string::npos)
       << err_;
+}
+
+TEST_F(CliTest, EveryFrontEndPrintsItsVersion) {
+  for (const char* program : {"swell", "arena", "runai", "elasticdl"}) {
+    ASSERT_EQ(Run({program, "version"}), 0) << err_;
+    const std::string version = out_;
+    ASSERT_EQ(Run({program, "--version"}), 0) << err_;
+    EXPECT_EQ(out_, version);
+  }
 }
 
 TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {

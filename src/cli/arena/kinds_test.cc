@@ -338,7 +338,7 @@ TEST_F(ArenaKindsTest, HorovodAndDeepSpeedJobsReachTheirWorkersBySshThatIsNone) 
   EXPECT_EQ(json::Print(*json::Find(Container(horovod, "Launcher"), {"command"})),
             R"(["sh","-c","export PATH=/etc/mpi/bin:$PATH\nhorovodrun -np 2 a"])");
   ASSERT_EQ(Run({"arena", "submit", "deepspeedjob", "--name=d", "--image=i", "--workers=2",
-                 "--gpus=8", "--job-restart-policy=OnFailure", "deepspeed a.py"}),
+                 "--gpus=8", "--job-restart-policy=OnFailure", "--ssh-secret=s", "deepspeed a.py"}),
             0)
       << err_;
   const json::Value deepspeed = MpiJob("d");

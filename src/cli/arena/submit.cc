@@ -111,6 +111,14 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
                "AllWorkers: the job succeeds when all workers do, not when the first does "
                "(default ChiefWorker)");
     for (TensorFlowRole& role : roles_) role.Declare(flags);
+    for (const char* role : {"ps", "worker"}) {
+      const std::string why = StrCat("the scheduler chooses the nodes; --", role,
+                                     "-selector names those that are allowed");
+      flags.Refuse(StrCat("--", role, "-affinity-policy"), why);
+      flags.Refuse(StrCat("--", role, "-affinity-constraint"), why);
+    }
+    flags.Refuse("--starting-timeout",
+                 "a job waits until there is room for it; arena delete ends one that waits");
     flags.Group("Job");
     flags
         .Text("--role-sequence", &role_sequence_, "ROLES",

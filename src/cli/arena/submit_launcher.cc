@@ -141,6 +141,10 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
     flags.Int("--job-backoff-limit", &backoff_limit_, "N",
               StrCat("restarts that --job-restart-policy=OnFailure allows (default ", kBackoffLimit,
                      ")"));
+    flags
+        .Text("--ssh-secret", &ssh_secret_, "NAME",
+              "accepted for compatibility; each job has keys of its own")
+        .hidden = true;
   }
   Status Fill(Session& session, const std::vector<std::string>& words) override {
     SWELL_RETURN_IF_ERROR(SubmitLauncherAction::Fill(session, words));
@@ -170,10 +174,18 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
     return job;
   }
   std::vector<std::string> Remarks() const override {
-    if (backoff_limit_ == kNotGiven) return {};
-    if (spec_.retry > 0) return {"--job-backoff-limit has no effect: --retry sets the limit"};
-    if (restart_policy_ == "OnFailure") return {};
-    return {"--job-backoff-limit has no effect without --job-restart-policy=OnFailure"};
+    std::vector<std::string> remarks;
+    if (!ssh_secret_.empty()) {
+      remarks.emplace_back("--ssh-secret has no effect: each job has keys of its own");
+    }
+    if (backoff_limit_ == kNotGiven) return remarks;
+    if (spec_.retry > 0) {
+      remarks.emplace_back("--job-backoff-limit has no effect: --retry sets the limit");
+    } else if (restart_policy_ != "OnFailure") {
+      remarks.emplace_back(
+          "--job-backoff-limit has no effect without --job-restart-policy=OnFailure");
+    }
+    return remarks;
   }
 
  private:
@@ -188,7 +200,7 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
   static constexpr int64_t kNotGiven = std::numeric_limits<int64_t>::min();
   std::vector<std::string> launcher_selectors_, launcher_annotations_, worker_annotations_;
   KeyValues node_labels_, of_launcher_, of_workers_;
-  std::string restart_policy_;
+  std::string restart_policy_, ssh_secret_;
   int64_t backoff_limit_ = kNotGiven;
 };
 
@@ -210,19 +222,12 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
     flags.Choice("--worker-restart-policy", &worker_policy_, "POLICY",
                  {"Never", "OnFailure", "Always", "ExitCode"},
                  "when a worker that fails is started again (default Never)");
-    flags
-        .Text("--ssh-secret", &ssh_secret_, "NAME",
-              "accepted for compatibility; each job has keys of its own")
-        .hidden = true;
     flags.Switch("--spot-instance", &spot_, "accepted for compatibility; see --min-workers")
         .hidden = true;
     flags.Int("--max-wait-time", &max_wait_, "SECONDS", "accepted for compatibility").hidden = true;
   }
   std::vector<std::string> Remarks() const override {
     std::vector<std::string> remarks = SubmitEtOperatorAction::Remarks();
-    if (!ssh_secret_.empty()) {
-      remarks.emplace_back("--ssh-secret has no effect: each job has keys of its own");
-    }
     if (spot_) {
       remarks.emplace_back(
           "--spot-instance has no effect: a job always runs on while --min-workers run");
@@ -271,7 +276,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
   }
 
   int64_t min_workers_ = 1, max_workers_ = kMaxWorkers, max_wait_ = 0;
-  std::string worker_policy_, ssh_secret_;
+  std::string worker_policy_;
   bool spot_ = false;
 };
 

@@ -118,7 +118,7 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
 
 TEST_F(ElasticdlTest, TakesTheLinesOfTutorialsForEstimators) {
   ASSERT_EQ(Train({"--training_data=/d", "--dataset_fn=records", "--num_ps=1", "--ps_image=i",
-                   "--chief_image=i", "--chief_resource_request=cpu=0.3",
+                   "--use_go_ps=true", "--chief_image=i", "--chief_resource_request=cpu=0.3",
                    "--chief_resource_limit=cpu=1", "--chief_pod_priority=high", "--num_evaluator=1",
                    "--evaluator_image=i", "--evaluator_resource_request=cpu=0.3",
                    "--evaluator_resource_limit=cpu=1", "--evaluator_pod_priority=low"}),
@@ -127,6 +127,7 @@ TEST_F(ElasticdlTest, TakesTheLinesOfTutorialsForEstimators) {
   for (const char* told :
        {"--num_ps_pods=1 has no effect.\n",
         "--ps_image has no effect: there are no parameter servers.\n",
+        "--use_go_ps has no effect: there are no parameter servers.\n",
         "--chief_image has no effect: workers are alike, without a chief.\n",
         "--chief_resource_request has no effect: ", "--chief_resource_limit has no effect: ",
         "--chief_pod_priority has no effect: ",

@@ -203,6 +203,7 @@ class SubmitAction final : public Action {
     flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
     flags.AddName("--num_ps_pods", "--num_ps");
     Accept(flags, "--ps_image", "there are no parameter servers");
+    Accept(flags, "--use_go_ps", "there are no parameter servers");
     // TensorFlow's estimators have these.
     constexpr const char* kNoChief = "workers are alike, without a chief";
     constexpr const char* kNoEvaluator = "workers evaluate";
