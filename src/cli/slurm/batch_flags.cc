@@ -36,6 +36,7 @@ constexpr Row kRows[] = {
     {"Size", "-n,--ntasks", "N", "number of tasks that srun starts; each has a CPU", nullptr},
     {"Size", "--ntasks-per-node", "N", "number of tasks on each node", nullptr},
     {"Size", "-c,--cpus-per-task", "N", "CPUs of each task", nullptr},
+    {"Size", "--cpus-per-gpu", "N", "CPUs for each GPU", "SBATCH_CPUS_PER_GPU"},
     {"Size", "-G,--gpus", "[TYPE:]N", "GPUs of the whole job", "SBATCH_GPUS"},
     {"Size", "--gpus-per-node", "[TYPE:]N", "GPUs of each node", "SBATCH_GPUS_PER_NODE"},
     {"Size", "--gpus-per-task", "[TYPE:]N", "GPUs of each task", "SBATCH_GPUS_PER_TASK"},

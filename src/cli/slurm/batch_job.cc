@@ -89,7 +89,10 @@ int64_t FewestNodes(const GpuFlags& gpus,
                     int64_t tasks,
                     const Layout& layout,
                     const Capacity& capacity) {
-  const int64_t most = capacity.gpus_most();
+  int64_t most = capacity.gpus_most();
+  if (layout.cpus_per_gpu > 0 && capacity.cpus_most() > 0) {
+    most = std::min(most, capacity.cpus_most() / layout.cpus_per_gpu);
+  }
   int64_t nodes = gpus.task > 0 ? NodesFor(tasks, most / gpus.task) : NodesFor(gpus.total, most);
   if (gpus.task > 0 && tasks == 0) nodes = NodesFor(gpus.total, most / gpus.task * gpus.task);
   return std::max(
@@ -200,8 +203,8 @@ Status FillMemory(const BatchFlags& flags, Layout& layout) {
     return Status::Ok();
   };
   SWELL_RETURN_IF_ERROR(read("mem", 1));
-  SWELL_RETURN_IF_ERROR(
-      read("mem-per-cpu", std::max<int64_t>(1, layout.cpus_per_task) * layout.tasks_per_node));
+  SWELL_RETURN_IF_ERROR(read(
+      "mem-per-cpu", std::max(layout.tasks_per_node, layout.cpus_limit(layout.gpus_per_node))));
   SWELL_RETURN_IF_ERROR(read("mem-per-gpu", layout.gpus_per_node));
   if (said > 1) return Misuse("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
   return Status::Ok();
@@ -391,9 +394,10 @@ KeyValues SlurmEnv(const BatchJob& job,
   Set(env, "SLURM_NTASKS_PER_NODE", std::to_string(l.tasks_per_node));
   Set(env, "SLURM_TASKS_PER_NODE", TasksPerNode(l));
   if (l.cpus_per_task > 0) Set(env, "SLURM_CPUS_PER_TASK", std::to_string(l.cpus_per_task));
-  if (l.cpus_requested() > 0) {
-    Set(env, "SLURM_CPUS_ON_NODE", std::to_string(l.cpus_requested()));
-    Set(env, "SLURM_JOB_CPUS_PER_NODE", std::to_string(l.cpus_requested()));
+  if (l.cpus_per_gpu > 0) Set(env, "SLURM_CPUS_PER_GPU", std::to_string(l.cpus_per_gpu));
+  if (l.cpus_requested(gpus) > 0) {
+    Set(env, "SLURM_CPUS_ON_NODE", std::to_string(l.cpus_requested(gpus)));
+    Set(env, "SLURM_JOB_CPUS_PER_NODE", std::to_string(l.cpus_requested(gpus)));
   }
   if (gpus > 0) {
     Set(env, "SLURM_GPUS", std::to_string(l.gpus()));
@@ -465,9 +469,9 @@ void FinishPod(const BatchJob& job, json::Value& pod) {
                           StrCat("metadata.annotations['", api::keys::kRequeues, "']")));
   json::Set(container, {"env"}, std::move(env));
   // Tasks that are counted have a CPU each, and may use what others leave idle.
-  if (job.layout.cpus_per_task == 0 && job.layout.counts_tasks) {
-    json::Set(container, {"resources", "requests", "cpu"},
-              std::to_string(job.layout.cpus_requested()));
+  const Layout& layout = job.layout;
+  if (layout.cpus_per_task == 0 && layout.cpus_per_gpu == 0 && layout.counts_tasks) {
+    json::Set(container, {"resources", "requests", "cpu"}, std::to_string(layout.tasks_per_node));
   }
   if (job.reads_input) {
     json::Set(container, {"stdin"}, true);
@@ -494,6 +498,9 @@ json::Object RequestOf(const BatchJob& job, const JobNumber& number) {
   if (job.layout.memory_mib > 0) request["memoryMib"] = job.layout.memory_mib;
   if (job.time_limit_s > 0) request["timeLimitSeconds"] = job.time_limit_s;
   return request;
+  if (job.layout.cpus_per_gpu > 0) {
+    request["cpus"] = std::max(job.layout.tasks, job.layout.cpus_per_gpu * job.layout.gpus());
+  }
 }
 
 // What all nodes of a job know.
@@ -515,7 +522,8 @@ PyTorchSpec PodOf(const BatchJob& job,
   pod.command = {"/bin/sh", StrCat(kPodFolder, "/", kBatchScript.name)};
   pod.args = job.arguments;
   pod.gpus = gpus;
-  if (job.layout.cpus_per_task > 0) pod.cpu = std::to_string(job.layout.cpus_per_node());
+  const int64_t cpus = job.layout.cpus_limit(gpus);
+  if (cpus > 0) pod.cpu = std::to_string(cpus);
   if (job.layout.memory_mib > 0) pod.memory = StrCat(job.layout.memory_mib, "Mi");
   pod.priority = job.qos;
   pod.project = job.project;
@@ -560,8 +568,16 @@ Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity) {
   SWELL_RETURN_IF_ERROR(FillNodes(flags, gpus, capacity, layout));
   SWELL_RETURN_IF_ERROR(FillGpus(gpus, layout));
   SWELL_RETURN_IF_ERROR(FillMemory(flags, layout));
+  SWELL_ASSIGN_OR_RETURN(layout.cpus_per_gpu, CountOf(flags, "cpus-per-gpu"));
+  if (layout.cpus_per_gpu > 0 && layout.cpus_per_task > 0) {
+    return Misuse("--cpus-per-gpu and --cpus-per-task exclude each other; give one of them");
+  }
   return layout;
 }
+  if (layout.cpus_per_gpu > 0 && layout.gpus() == 0) {
+    return Misuse(StrCat("--cpus-per-gpu ", layout.cpus_per_gpu,
+                         ": the job asks for no GPUs; give --gpus, or use --cpus-per-task"));
+  }
 
 Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
                               const Submitter& submitter,

@@ -23,15 +23,19 @@ struct Layout {
   int64_t gpus_per_node = 0, gpus_per_task = 0;
   int64_t gpus_first = 0;     // of the first node, where equal parts are not possible; 0: as others
   int64_t cpus_per_task = 0;  // 0: not asked for
+  int64_t cpus_per_gpu = 0;   // in its place
   bool counts_tasks = false;  // their number was said: each has a CPU
   int64_t memory_mib = 0;     // of each node; 0: not asked for
   std::string gpu_type;       // empty: any
 
-  // A limit of each node; 0: none.
-  int64_t cpus_per_node() const { return cpus_per_task * tasks_per_node; }
-  // What each node is asked to have.
-  int64_t cpus_requested() const {
-    return cpus_per_task > 0 ? cpus_per_node() : counts_tasks ? tasks_per_node : 0;
+  // A limit of a node with so many GPUs; 0: none.
+  int64_t cpus_limit(int64_t gpus) const {
+    return cpus_per_gpu > 0 ? cpus_per_gpu * gpus : cpus_per_task * tasks_per_node;
+  }
+  // What it is asked to have.
+  int64_t cpus_requested(int64_t gpus) const {
+    const int64_t limit = cpus_limit(gpus);
+    return limit > 0 ? limit : counts_tasks ? tasks_per_node : 0;
   }
   int64_t gpus_of_first() const { return gpus_first > 0 ? gpus_first : gpus_per_node; }
   int64_t gpus() const { return gpus_of_first() + gpus_per_node * (nodes - 1); }

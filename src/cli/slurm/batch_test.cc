@@ -357,6 +357,32 @@ TEST_F(SlurmTest, DirectoriesThatAProjectAllowsAreAdministrators) {
       << json::Print(PodSpec(job));
 }
 
+TEST_F(SlurmTest, CpusOfEachGpuAreALimitOfTheNodesThatHaveThem) {
+  ASSERT_EQ(Sbatch("-J own --gpus-per-node=2 --cpus-per-gpu=4 --mem-per-cpu=1G"), 0) << err_;
+  const json::Value pod = PodSpec(JobOf("own-" + Number()));
+  EXPECT_EQ(
+      json::Print(*json::Find(json::GetArray(pod, {"containers"})[0], {"resources", "limits"})),
+      R"({"cpu":"8","memory":"8192Mi","nvidia.com/gpu":"2"})");
+  EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_PER_GPU"), "4");
+  EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_ON_NODE"), "8");
+  EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_PER_TASK"), "(unset)");
+  ASSERT_EQ(Run({"squeue", "-h", "-j", Number(), "-o", "%C"}), 0) << err_;
+  EXPECT_EQ(out_, "8\n");
+  // Nodes of 64 CPUs have room for four such GPUs.
+  variables_["SBATCH_CPUS_PER_GPU"] = "16";
+  ASSERT_EQ(Sbatch("--gpus=8"), 0) << err_;
+  const json::Value wide =
+      Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/train-sh-" + Number());
+  EXPECT_EQ(json::GetInt(wide, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}), 1);
+  EXPECT_EQ(Sbatch("--gpus=1 -c 2"), 2);
+  EXPECT_NE(err_.find("--cpus-per-gpu and --cpus-per-task exclude each other"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Sbatch("-n 2"), 2);
+  EXPECT_NE(err_.find("--cpus-per-gpu 16: the job asks for no GPUs"), std::string::npos) << err_;
+  EXPECT_EQ(Sbatch("--gpus-per-node=5"), 1);
+  EXPECT_NE(err_.find("5 GPUs, 80 CPUs, and the largest node has"), std::string::npos) << err_;
+}
+
 TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
   EXPECT_EQ(Run({"srun"}), 2);
   EXPECT_EQ(Run({"srun", "--pty", "bash"}), 2);

@@ -55,7 +55,8 @@ Capacity CapacityOf(const std::vector<NodeView>& nodes) {
 
 Status CheckFits(const Layout& layout, const Capacity& capacity) {
   if (capacity.nodes.empty()) return Status::Ok();
-  const Need need{layout.gpus_per_node, layout.cpus_requested(), layout.memory_mib};
+  const Need need{layout.gpus_per_node, layout.cpus_requested(layout.gpus_per_node),
+                  layout.memory_mib};
   int64_t held = 0;
   for (const Capacity::Node& node : capacity.nodes) held += HeldBy(node, need);
   const bool first_fits = layout.gpus_first <= std::max(layout.gpus_per_node, capacity.gpus_most());

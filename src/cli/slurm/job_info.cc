@@ -100,7 +100,9 @@ void FillRequest(JobInfo& info) {
   text("comment", info.comment);
   info.nodes = std::max<int64_t>(1, info.view.replicas);
   info.tasks = json::GetInt(request, {"tasks"}, info.nodes);
-  info.cpus = std::max(info.tasks, info.tasks * json::GetInt(request, {"cpusPerTask"}, 1));
+  info.cpus =
+      json::GetInt(request, {"cpus"}, info.tasks * json::GetInt(request, {"cpusPerTask"}, 1));
+  info.cpus = std::max(info.tasks, info.cpus);
   info.memory_mib = json::GetInt(request, {"memoryMib"});
   info.time_limit_s = json::GetInt(request, {"timeLimitSeconds"});
 }
