@@ -383,10 +383,26 @@ TEST_F(SlurmTest, CpusOfEachGpuAreALimitOfTheNodesThatHaveThem) {
   EXPECT_NE(err_.find("5 GPUs, 80 CPUs, and the largest node has"), std::string::npos) << err_;
 }
 
-TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
+TEST_F(SlurmTest, FlagsOfOtherClustersAreWarnedOfOrRefusedByName) {
+  ASSERT_EQ(Sbatch("--wckey=x --propagate --gres-flags=enforce-binding -S 2 --cpu-freq=high"), 0)
+      << err_;
+  for (const char* name : {"wckey", "propagate", "gres-flags", "core-spec", "cpu-freq"}) {
+    EXPECT_NE(err_.find(StrCat("--", name, " changes nothing: ")), std::string::npos) << err_;
+  }
+  for (const char* flag : {"--tres-per-task=cpu=2", "--container=/oci", "--bb=x"}) {
+    EXPECT_EQ(Run({"sbatch", flag, "--wrap", "true"}), 2) << flag;
+    EXPECT_NE(err_.find("is not supported: "), std::string::npos) << err_;
+  }
+  EXPECT_EQ(Sbatch("--gres=gpu:2,lustre:1"), 2);
+  EXPECT_NE(err_.find("--gres \"gpu:2,lustre:1\": only GPUs"), std::string::npos) << err_;
+}
+
+TEST_F(SlurmTest, SrunNeedsACommand) {
   EXPECT_EQ(Run({"srun"}), 2);
-  EXPECT_EQ(Run({"srun", "--pty", "bash"}), 2);
-  EXPECT_NE(err_.find("salloc gives a shell"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"srun", "--exact", "--wait=60", "-T", "4"}), 2);
+  EXPECT_NE(err_.find("no command"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"srun", "--x11", "xterm"}), 2);
+  EXPECT_NE(err_.find("--x11 is not supported: windows"), std::string::npos) << err_;
   EXPECT_EQ(Run({"srun", "-K", "-K1", "--kill-on-bad-exit=0", "--kill-on-bad-exit"}), 2);
   EXPECT_NE(err_.find("no command"), std::string::npos) << err_;
   EXPECT_EQ(Run({"srun", "-K2", "hostname"}), 2);

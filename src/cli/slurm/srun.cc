@@ -76,8 +76,27 @@ class SrunAction final : public Action {
     flags.Group("Tasks");
     flags.Switch("-l,--label", &label_, "begin each line with the number of its task");
     flags.Text("--jobid", &job_id_, "JOB", "run a step of this job, which runs already");
-    flags.Switch("--overlap", &ignored_, "accepted; steps share their job's nodes").hidden = true;
-    flags.Switch("-u,--unbuffered", &ignored_, "accepted; output is never held back").hidden = true;
+    for (const auto& [name, why] :
+         {std::pair("--overlap", "steps share their job's nodes"),
+          {"--exact", "steps share their job's nodes"},
+          {"-u,--unbuffered", "output is never held back"},
+          {"-E,--preserve-env", "--nodes and --ntasks say how many there are"},
+          {"-X,--disable-status", "an interrupt ends the job at once"},
+          {"--quit-on-interrupt", "an interrupt ends the job at once"}}) {
+      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
+    }
+    for (const auto& [name, why] :
+         {std::pair("-W,--wait", "a step ends when all of its tasks have ended"),
+          {"-T,--threads", "tasks start at once"},
+          {"--slurmd-debug", "swell logs has the job's output"}}) {
+      flags.Text(name, &ignored_text_, "N", StrCat("accepted; ", why)).hidden = true;
+    }
+    for (const char* name : {"--prolog", "--epilog", "--task-prolog", "--task-epilog"}) {
+      flags.Refuse(name, "call it in a script: srun bash SCRIPT");
+    }
+    flags.Refuse("--bcast", "programs are not copied; name one that the nodes have");
+    flags.Refuse("--x11", "windows are not shown; use a notebook, or swell port-forward");
+    flags.Refuse("-r,--relative", "name the nodes: --nodelist");
     Flag& kill = flags.Choice("-K,--kill-on-bad-exit", &kill_on_bad_exit_, "0|1", {"0", "1"},
                               "accepted; a step ends when all of its tasks have ended");
     kill.implied = "1";
@@ -181,8 +200,8 @@ class SrunAction final : public Action {
   }
 
   BatchFlags typed_{BatchCommand::kSrun};
-  std::string job_id_, kill_on_bad_exit_;
-  bool label_ = false, ignored_ = false;
+  std::string job_id_, kill_on_bad_exit_, ignored_text_;
+  bool label_ = false, pty_ = false, ignored_ = false;
 };
 
 }  // namespace

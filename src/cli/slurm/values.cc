@@ -166,7 +166,8 @@ Result<GpuRequest> ParseGres(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("gres:") || rest.starts_with("gres/")) rest.remove_prefix(5);
   if (rest == "gpu") return GpuRequest{.count = 1, .type = {}};
-  if (!rest.starts_with("gpu:") && !rest.starts_with("gpu=")) {
+  const bool gpus = rest.starts_with("gpu:") || rest.starts_with("gpu=");
+  if (!gpus || rest.find(',') != std::string_view::npos) {
     return Misuse(StrCat("--gres ", Quote(text),
                          ": only GPUs are resources of this kind here: gpu:N or gpu:TYPE:N"));
   }

@@ -27,7 +27,10 @@ while [ $# -gt 0 ]; do
   case $flag in
     # They change nothing here: a step shares its job's nodes, and nothing is buffered or bound.
     -u | --unbuffered | -v | --verbose | -Q | --quiet | --exact | --exclusive | --overcommit | -O | \
-      -K | --kill-on-bad-exit | -I | --immediate | --nice | --contiguous | --no-container-mount-home) continue ;;
+      -K | --kill-on-bad-exit | -I | --immediate | --nice | --contiguous | --no-container-mount-home | \
+      -E | --preserve-env | -X | --disable-status | --quit-on-interrupt) continue ;;
+    --pty) die "$flag is not supported within a job: swell exec -it opens a shell in one that runs" ;;
+    --multi-prog) die "$flag is not supported within a job: branch by \$SLURM_PROCID in the command" ;;
     --overlap) overlap=1; continue ;;
     -l | --label) label=1; continue ;;
     --swell-signal) signal=$1; shift; continue ;;
@@ -61,7 +64,11 @@ while [ $# -gt 0 ]; do
     -t | --time) echo "srun: warning: $flag $value: a step has no limit of its own; the job's counts" >&2 ;;
     -c | --cpus-per-task | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
       --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | \
-      --wait | -W | --export | --ntasks-per-socket | --ntasks-per-core | --threads-per-core | --mincpus) ;;
+      --wait | -W | --export | --ntasks-per-socket | --ntasks-per-core | --threads-per-core | --mincpus | \
+      --cpus-per-gpu | --gres-flags | --tres-bind | --cpu-freq | --gpu-freq | --propagate | --network | \
+      --comment | --profile | --acctg-freq | --slurmd-debug | -T | --threads | --wckey | -q | --qos) ;;
+    --container-*) die "$flag is not supported within a job: a step runs in its job's containers; give it to sbatch" ;;
+    -x | --exclude) die "$flag is not supported within a job: name the nodes of the step: --nodelist" ;;
     --mpi)
       why="tasks are plain processes; mpirun of an MPIJob starts MPI's"
       [ "$value" = none ] || echo "srun: warning: --mpi=$value changes nothing: $why" >&2
