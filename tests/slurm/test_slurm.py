@@ -1,6 +1,7 @@
 """A day with Slurm's commands on a cluster of this machine: scripts, files, arrays, dependencies, signals."""
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,14 @@ SWELL = str(BIN / "swell")
 sys.path.insert(0, str(ROOT / "tests"))
 
 from waiting import LIMIT_S, until  # noqa: E402
+
+
+def read_terminal(leader):
+    """What was written to the terminal; nothing once nobody has it open."""
+    try:
+        return os.read(leader, 4096)
+    except OSError:
+        return b""
 
 
 class Day(unittest.TestCase):
@@ -280,6 +289,25 @@ class Day(unittest.TestCase):
         self.assertTrue(until(lambda: self.state(job) == "RUNNING"))
         done = self.run_("srun", "--overlap", "--jobid", job, "sh", "-c", "echo $SLURM_JOB_ID $SLURM_PROCID")
         self.assertEqual((done.returncode, done.stdout), (0, f"{job} 0\n"), done.stderr)
+        self.done("scancel", job)
+
+    def test_a_command_has_the_terminal_of_srun(self):
+        job = self.submit("-J", "outside", "--wrap", "echo ready; sleep 600")
+        self.assertTrue(until(lambda: self.state(job) == "RUNNING"))
+        for where in (["--gpus=1"], ["--jobid", job]):
+            leader, follower = pty.openpty()
+            srun = [str(self.scratch / "bin" / "srun"), *where, "--pty", "sh", "-c",
+                    "tty && command -v srun; echo job $SLURM_JOB_ID; exit 3"]
+            with subprocess.Popen(srun, env=self.environment(), cwd=self.work, stdin=follower, stdout=follower,
+                                  stderr=follower) as process:
+                os.close(follower)
+                said = b""
+                while chunk := read_terminal(leader):
+                    said += chunk
+                code = process.wait(LIMIT_S)
+            os.close(leader)
+            self.assertEqual(code, 3, said)
+            self.assertRegex(said.decode(), r"/dev/pts/\d+\s+/var/spool/slurm/srun\s+job \d+\s")
         self.done("scancel", job)
 
     def test_what_cannot_be_is_refused(self):

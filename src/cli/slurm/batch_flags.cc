@@ -186,9 +186,6 @@ constexpr Row kRows[] = {
      Use::kRefused},
     {"", "--uid", "USER", "the kubeconfig says who submits", nullptr, Use::kRefused},
     {"", "--gid", "GROUP", "the kubeconfig says who submits", nullptr, Use::kRefused},
-    {"", "--pty", "",
-     "salloc gives a shell in a job of its own, and swell exec -it one in a job that runs", nullptr,
-     Use::kRefused},
     {"", "--multi-prog", "", "branch by $SLURM_PROCID in the script", nullptr, Use::kRefused},
     {"", "--het-group", "N", "a job's nodes are alike here", nullptr, Use::kRefused},
 };

@@ -389,7 +389,7 @@ TEST_F(SlurmTest, FlagsOfOtherClustersAreWarnedOfOrRefusedByName) {
   for (const char* name : {"wckey", "propagate", "gres-flags", "core-spec", "cpu-freq"}) {
     EXPECT_NE(err_.find(StrCat("--", name, " changes nothing: ")), std::string::npos) << err_;
   }
-  for (const char* flag : {"--tres-per-task=cpu=2", "--container=/oci", "--bb=x"}) {
+  for (const char* flag : {"--tres-per-task=cpu=2", "--container=/oci", "--bb=x", "--pty"}) {
     EXPECT_EQ(Run({"sbatch", flag, "--wrap", "true"}), 2) << flag;
     EXPECT_NE(err_.find("is not supported: "), std::string::npos) << err_;
   }
@@ -399,7 +399,7 @@ TEST_F(SlurmTest, FlagsOfOtherClustersAreWarnedOfOrRefusedByName) {
 
 TEST_F(SlurmTest, SrunNeedsACommand) {
   EXPECT_EQ(Run({"srun"}), 2);
-  EXPECT_EQ(Run({"srun", "--exact", "--wait=60", "-T", "4"}), 2);
+  EXPECT_EQ(Run({"srun", "--pty", "--exact", "--wait=60", "-T", "4"}), 2);
   EXPECT_NE(err_.find("no command"), std::string::npos) << err_;
   EXPECT_EQ(Run({"srun", "--x11", "xterm"}), 2);
   EXPECT_NE(err_.find("--x11 is not supported: windows"), std::string::npos) << err_;

@@ -41,95 +41,127 @@ fi
 exit $?
 )sh";
 
+// One run of a command in a job of its own.
+class Allocation {
+ public:
+  Allocation(Session& session, Submission& submission, std::string speaker, bool quiet)
+      : session_(session),
+        submission_(submission),
+        api_(*submission.api),
+        speaker_(std::move(speaker)),
+        quiet_(quiet) {}
+
+  Result<int> Run(std::vector<std::string> words, bool terminal) {
+    submission_.job.script = kHold;
+    submission_.job.requeue = false;  // nobody would be in it
+    SWELL_ASSIGN_OR_RETURN(job_, SubmitOne(submission_, {}));
+    Say(StrCat("Pending job allocation ", job_.id));
+    auto status = RunInside(std::move(words), terminal);
+    // A signal that came before the command ran, too, must not leave the nodes held.
+    session_.env().loop->Resume();
+    SWELL_RETURN_IF_ERROR(Release());
+    return status;
+  }
+
+ private:
+  void Say(const std::string& text) const {
+    if (!quiet_) session_.ErrLine(StrCat(speaker_, ": ", text));
+  }
+
+  Result<int> RunInside(std::vector<std::string> words, bool terminal) const {
+    std::string said;
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api_, job_.ns, job_.name));
+      if (view.over()) return WaitForEnd(session_, api_, job_);
+      const JobInfo info = InfoOf(view);
+      if (info.state.code == kRunning.code && !view.pods.empty()) {
+        Say(StrCat("Granted job allocation ", job_.id));
+        ExecIn inside{.ns = job_.ns,
+                      .pod = std::string(api::Name(*view.pods.front())),
+                      .container = std::string(kContainer),
+                      .command = {"/bin/sh", "-c", std::string(kShell), speaker_},
+                      .interactive = terminal,
+                      .quiet = true};
+        inside.command.insert(inside.command.end(), words.begin(), words.end());
+        return Exec(session_, inside);
+      }
+      if (!info.waits.empty() && info.waits != said) {
+        Say(StrCat("job ", job_.id, ": ", info.waits));
+        said = info.waits;
+      }
+      if (!api_.Pause(kInterval)) return 130;
+    }
+  }
+
+  // The job ends with its command. One that runs on has lost it: it is cancelled.
+  Status Release() const {
+    for (int i = 0; i < kEndTries; ++i) {
+      auto view = FindJob(api_, job_.ns, job_.name);
+      if (view.status().code() == Code::kNotFound || (view.ok() && view->over())) break;
+      if (!view.ok()) return view.status();
+      const bool runs = InfoOf(*view).state.code == kRunning.code;
+      if (!runs || i + 1 == kEndTries || !api_.Pause(kInterval)) {
+        session_.env().loop->Resume();
+        SWELL_RETURN_IF_ERROR(
+            CancelJob(session_, api_, InfoOf(*std::move(view)), submission_.job.user));
+        break;
+      }
+    }
+    Say(StrCat("Relinquishing job allocation ", job_.id));
+    return Status::Ok();
+  }
+
+  Session& session_;
+  Submission& submission_;
+  Api& api_;
+  std::string speaker_;
+  bool quiet_;
+  SubmittedJob job_;
+};
+
 class SallocAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.StopAtFirstWord();
     typed_.Declare(flags);
+    for (const char* name : {"--bell", "--no-bell"}) {
+      flags.Switch(name, &ignored_, "accepted; no bell is rung").hidden = true;
+    }
+    flags.Refuse("--x11", "windows are not shown; use a notebook, or swell port-forward");
+    flags.Refuse("--pty", "salloc itself opens a shell; leave the flag out");
     flags.Refuse("--no-shell", "sbatch --wrap 'sleep 1h' holds nodes; srun --jobid runs in them");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(RefuseParts(words));
     typed_.Take();
-    const bool terminal = session.env().console && ::isatty(STDIN_FILENO) == 1;
-    if (words.empty() && !terminal && !typed_.Has("test-only")) {
+    if (words.empty() && !HasTerminal(session) && !typed_.Has("test-only")) {
       return Misuse("no terminal for a shell, and no command: salloc [flags] COMMAND");
     }
-    session.env().loop->WatchTermination();
-    SWELL_ASSIGN_OR_RETURN(Submission submission,
-                           PrepareSubmission(session, typed_, "interactive", false));
-    submission.job.script = kHold;
-    submission.job.requeue = false;  // nobody would be in it
-    if (typed_.Has("test-only")) return ShowPlan(session, submission);
-    Api& api = *submission.api;
-    SWELL_ASSIGN_OR_RETURN(const SubmittedJob job, SubmitOne(submission, {}));
-    Say(session, StrCat("Pending job allocation ", job.id));
-    auto status = RunInside(session, api, job, std::move(words), terminal);
-    // A signal that came before the command ran, too, must not leave the nodes held.
-    session.env().loop->Resume();
-    SWELL_RETURN_IF_ERROR(Release(session, api, job, submission.job.user));
-    return status;
+    return RunInAllocation(session, typed_, "salloc", std::move(words));
   }
 
  private:
-  void Say(Session& session, const std::string& text) const {
-    if (!typed_.Has("quiet")) session.ErrLine(StrCat("salloc: ", text));
-  }
-
-  Result<int> RunInside(Session& session,
-                        Api& api,
-                        const SubmittedJob& job,
-                        std::vector<std::string> words,
-                        bool terminal) const {
-    std::string said;
-    for (;;) {
-      SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
-      if (view.over()) return WaitForEnd(session, api, job);
-      const JobInfo info = InfoOf(view);
-      if (info.state.code == kRunning.code && !view.pods.empty()) {
-        Say(session, StrCat("Granted job allocation ", job.id));
-        ExecIn inside{.ns = job.ns,
-                      .pod = std::string(api::Name(*view.pods.front())),
-                      .container = std::string(kContainer),
-                      .command = {"/bin/sh", "-c", std::string(kShell), "salloc"},
-                      .interactive = terminal,
-                      .quiet = true};
-        inside.command.insert(inside.command.end(), words.begin(), words.end());
-        return Exec(session, inside);
-      }
-      if (!info.waits.empty() && info.waits != said) {
-        Say(session, StrCat("job ", job.id, ": ", info.waits));
-        said = info.waits;
-      }
-      if (!api.Pause(kInterval)) return 130;
-    }
-  }
-
-  // The job ends with its command. One that runs on has lost it: it is cancelled.
-  Status Release(Session& session,
-                 Api& api,
-                 const SubmittedJob& job,
-                 const std::string& user) const {
-    for (int i = 0; i < kEndTries; ++i) {
-      auto view = FindJob(api, job.ns, job.name);
-      if (view.status().code() == Code::kNotFound || (view.ok() && view->over())) break;
-      if (!view.ok()) return view.status();
-      const bool runs = InfoOf(*view).state.code == kRunning.code;
-      if (!runs || i + 1 == kEndTries || !api.Pause(kInterval)) {
-        session.env().loop->Resume();
-        SWELL_RETURN_IF_ERROR(CancelJob(session, api, InfoOf(*std::move(view)), user));
-        break;
-      }
-    }
-    Say(session, StrCat("Relinquishing job allocation ", job.id));
-    return Status::Ok();
-  }
-
   BatchFlags typed_{BatchCommand::kSrun};
+  bool ignored_ = false;
 };
 
 }  // namespace
+
+bool HasTerminal(Session& session) { return session.env().console && ::isatty(STDIN_FILENO) == 1; }
+
+Result<int> RunInAllocation(Session& session,
+                            const BatchFlags& typed,
+                            const std::string& speaker,
+                            std::vector<std::string> words) {
+  session.env().loop->WatchTermination();
+  SWELL_ASSIGN_OR_RETURN(Submission submission,
+                         PrepareSubmission(session, typed, "interactive", false));
+  if (typed.Has("test-only")) return ShowPlan(session, submission);
+  const bool quiet = typed.Has("quiet") || (speaker != "salloc" && !session.env().err_is_terminal);
+  return Allocation(session, submission, speaker, quiet)
+      .Run(std::move(words), HasTerminal(session));
+}
 
 Command SallocSpec() {
   Command command;

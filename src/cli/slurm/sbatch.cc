@@ -38,6 +38,7 @@ class SbatchAction final : public Action {
   void Declare(Flags& flags) override {
     flags.StopAtFirstWord();
     typed_.Declare(flags);
+    flags.Refuse("--pty", "a script has no terminal; srun --pty runs a command in this one");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {

@@ -42,6 +42,14 @@ struct SubmittedJob {
 Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number);
 // Where it would run, if it waited for nothing but room.
 Result<int> ShowPlan(Session& session, Submission& submission);
+// Whether this command's input is a terminal.
+bool HasTerminal(Session& session);
+// A command (or a shell, without words) on the first node of a job of its own, with this terminal.
+// The job ends with it. `speaker`: whose messages these are.
+Result<int> RunInAllocation(Session& session,
+                            const BatchFlags& typed,
+                            const std::string& speaker,
+                            std::vector<std::string> words);
 // The exit status of the job when it has ended: its script's.
 Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job);
 

@@ -75,6 +75,7 @@ class SrunAction final : public Action {
     typed_.Declare(flags);
     flags.Group("Tasks");
     flags.Switch("-l,--label", &label_, "begin each line with the number of its task");
+    flags.Switch("--pty", &pty_, "run the command once, on the first node, with this terminal");
     flags.Text("--jobid", &job_id_, "JOB", "run a step of this job, which runs already");
     for (const auto& [name, why] :
          {std::pair("--overlap", "steps share their job's nodes"),
@@ -109,6 +110,7 @@ class SrunAction final : public Action {
     typed_.Take();
     if (words.empty()) return Misuse("no command: srun [flags] COMMAND [ARGUMENT...]");
     if (!job_id_.empty()) return RunStep(session, std::move(words));
+    if (pty_) return RunInAllocation(session, typed_, "srun", std::move(words));
     session.env().loop->WatchTermination();
     SWELL_ASSIGN_OR_RETURN(Submission submission,
                            PrepareSubmission(session, typed_, words[0], false));
@@ -187,6 +189,13 @@ class SrunAction final : public Action {
     ExecIn step{.ns = job->view.ns,
                 .pod = std::string(api::Name(*job->view.pods.front())),
                 .container = std::string(kContainer)};
+    if (pty_) {
+      step.command = {"/bin/sh", "-c", StrCat("PATH=", kPodFolder, ":$PATH; exec \"$@\""), "srun"};
+      step.command.insert(step.command.end(), words.begin(), words.end());
+      step.interactive = HasTerminal(session);
+      step.quiet = true;
+      return Exec(session, step);
+    }
     step.command = {"/bin/sh", StrCat(kPodFolder, "/", kSrunScript.name)};
     if (label_) step.command.emplace_back("--label");
     for (const char* flag : {"nodes", "ntasks", "ntasks-per-node", "nodelist", "chdir"}) {
@@ -213,6 +222,7 @@ Command SrunSpec() {
   command.usage = "[flags] COMMAND [ARGUMENT...]";
   command.examples = {{"On one GPU", "srun --gpus=1 nvidia-smi"},
                       {"Two tasks on each of two nodes", "srun -N2 -n4 -l hostname"},
+                      {"A shell with one GPU", "srun --gpus=1 --pty bash"},
                       {"In a job that runs", "srun --jobid 1532 nvidia-smi"}};
   command.notes =
       "The first task reads what is piped to srun. When srun is interrupted, its job is cancelled. "
