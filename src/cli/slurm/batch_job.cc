@@ -381,6 +381,9 @@ KeyValues SlurmEnv(const BatchJob& job,
       job.partition.empty() ? std::string(kAllPartition) : job.partition);
   if (!job.qos.empty()) Set(env, "SLURM_JOB_QOS", job.qos);
   if (!job.work_dir.empty()) Set(env, "SLURM_SUBMIT_DIR", job.work_dir);
+  if (!job.host.empty()) Set(env, "SLURM_SUBMIT_HOST", job.host);
+  if (job.uid >= 0) Set(env, "SLURM_JOB_UID", std::to_string(job.uid));
+  if (job.gid >= 0) Set(env, "SLURM_JOB_GID", std::to_string(job.gid));
   for (std::string_view name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) Set(env, name, nodes);
   for (std::string_view name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {
     Set(env, name, std::to_string(l.nodes));
@@ -495,12 +498,12 @@ json::Object RequestOf(const BatchJob& job, const JobNumber& number) {
   text("stdErr", FillPattern(job.error.empty() ? job.output : job.error, job, number));
   text("comment", job.comment);
   if (job.layout.cpus_per_task > 0) request["cpusPerTask"] = job.layout.cpus_per_task;
-  if (job.layout.memory_mib > 0) request["memoryMib"] = job.layout.memory_mib;
-  if (job.time_limit_s > 0) request["timeLimitSeconds"] = job.time_limit_s;
-  return request;
   if (job.layout.cpus_per_gpu > 0) {
     request["cpus"] = std::max(job.layout.tasks, job.layout.cpus_per_gpu * job.layout.gpus());
   }
+  if (job.layout.memory_mib > 0) request["memoryMib"] = job.layout.memory_mib;
+  if (job.time_limit_s > 0) request["timeLimitSeconds"] = job.time_limit_s;
+  return request;
 }
 
 // What all nodes of a job know.
@@ -565,19 +568,19 @@ Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity) {
   Layout layout;
   SWELL_ASSIGN_OR_RETURN(const GpuFlags gpus, ReadGpus(flags));
   SWELL_ASSIGN_OR_RETURN(layout.cpus_per_task, CountOf(flags, "cpus-per-task"));
-  SWELL_RETURN_IF_ERROR(FillNodes(flags, gpus, capacity, layout));
-  SWELL_RETURN_IF_ERROR(FillGpus(gpus, layout));
-  SWELL_RETURN_IF_ERROR(FillMemory(flags, layout));
   SWELL_ASSIGN_OR_RETURN(layout.cpus_per_gpu, CountOf(flags, "cpus-per-gpu"));
   if (layout.cpus_per_gpu > 0 && layout.cpus_per_task > 0) {
     return Misuse("--cpus-per-gpu and --cpus-per-task exclude each other; give one of them");
   }
-  return layout;
-}
+  SWELL_RETURN_IF_ERROR(FillNodes(flags, gpus, capacity, layout));
+  SWELL_RETURN_IF_ERROR(FillGpus(gpus, layout));
   if (layout.cpus_per_gpu > 0 && layout.gpus() == 0) {
     return Misuse(StrCat("--cpus-per-gpu ", layout.cpus_per_gpu,
                          ": the job asks for no GPUs; give --gpus, or use --cpus-per-task"));
   }
+  SWELL_RETURN_IF_ERROR(FillMemory(flags, layout));
+  return layout;
+}
 
 Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
                               const Submitter& submitter,
@@ -589,6 +592,7 @@ Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
   if (!IsValidUtf8(job.name)) return Misuse("--job-name: expected UTF-8 text");
   job.layout = std::move(layout);
   job.user = submitter.user;
+  job.host = submitter.host;
   job.program = submitter.program;
   job.command_line = submitter.command_line;
   job.comment = flags.Text("comment");

@@ -45,7 +45,7 @@ Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity);
 
 // Where the job is submitted from and to, as far as flags do not say it.
 struct Submitter {
-  std::string user, directory, home;
+  std::string user, directory, home, host;
   bool here = false;           // the cluster is this machine: its directories are the pods'
   int64_t uid = -1, gid = -1;  // who submits, where the cluster is this machine
   bool writes_file = true;     // the output goes to slurm-%j.out where nothing else is said
@@ -60,7 +60,7 @@ struct BatchJob {
   std::string command;  // the script's path, or what --wrap had
   std::string script;
   std::vector<std::string> arguments;
-  std::string ns, project, partition, qos, comment, user, command_line;
+  std::string ns, project, partition, qos, comment, user, host, command_line;
   Layout layout;
   int64_t time_limit_s = 0;
   std::string image;

@@ -25,6 +25,7 @@ TEST_F(SlurmTest, AScriptBecomesAJobWithItsScriptAndNumber) {
   EXPECT_EQ(EnvOf(pod, "SLURM_GPUS_ON_NODE"), "4");
   EXPECT_EQ(EnvOf(pod, "SLURM_JOB_NODELIST"), StrCat("my-train-", id, "-launcher-0"));
   EXPECT_EQ(EnvOf(pod, "SLURM_ARRAY_TASK_ID"), "(unset)");
+  EXPECT_NE(EnvOf(pod, "SLURM_SUBMIT_HOST"), "(unset)");
   // The script's ConfigMap gave the number, and goes with the job.
   const json::Value maps =
       Get("/api/v1/namespaces/default/configmaps?labelSelector=swell.dev%2Fslurm-job-id%3D" + id);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -206,6 +207,8 @@ Submitter SubmitterOf(Session& session,
   submitter.now = session.Now();
   submitter.user = user;
   submitter.home = getenv("HOME");
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) submitter.host = host.data();
   submitter.directory = getenv("PWD");
   if (submitter.directory.empty() || submitter.directory[0] != '/') {
     std::error_code failed;
