@@ -139,7 +139,12 @@ TEST_F(SlurmQueueTest, AnAdministratorDrainsNodes) {
   const json::Value node = Get("/api/v1/nodes/node-1");
   EXPECT_EQ(json::Find(node, {"spec", "unschedulable"}), nullptr);
   EXPECT_EQ(json::Find(node, {"metadata", "annotations", "swell.dev/slurm-drain-reason"}), nullptr);
-  ASSERT_EQ(Run({"scontrol", "update", "NodeName=ALL", "State=RESUME"}), 0) << err_;
+  ASSERT_EQ(Run({"scontrol", "update", "NodeName=node-2", "Reason=new cables"}), 0) << err_;
+  ASSERT_EQ(Run({"sinfo", "-N", "-h", "-p", "all", "-n", "node-2", "-o", "%t %E"}), 0) << err_;
+  EXPECT_EQ(out_, "drain new cables\n");
+  EXPECT_EQ(Run({"scontrol", "update", "NodeName=node-1", "Reason=x"}), 1);
+  EXPECT_NE(err_.find("node node-1 takes jobs"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"scontrol", "update", "NodeName=ALL", "State=IDLE"}), 0) << err_;
   ASSERT_EQ(Run({"sinfo", "-R", "-h"}), 0) << err_;
   EXPECT_EQ(out_, "");
   for (const std::vector<std::string>& wrong :
@@ -309,6 +314,28 @@ TEST_F(SlurmQueueTest, ColumnsAreChosenByNames) {
             "node-2    NVIDIA-A100-SXM4-80GB  gpu:NVIDIA-A100-SXM4-80GB:0\n");
   ASSERT_EQ(Run({"sinfo", "-h", "-p", "big", "-o", "%N %f"}), 0) << err_;
   EXPECT_EQ(out_, "node-1 NVIDIA-A100-SXM4-80GB\n");
+}
+
+TEST_F(SlurmQueueTest, ScontrolWritesTheScriptOfAJob) {
+  ASSERT_EQ(Run({"scontrol", "write", "batch_script", id_, "-"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("#!/bin/bash\n#SBATCH -J train")) << out_;
+  const std::string file = scripts_.File("copy.sh"), script = out_;
+  ASSERT_EQ(Run({"scontrol", "write", "batch_script", id_, file}), 0) << err_;
+  EXPECT_EQ(*ReadFile(file), script);
+  EXPECT_EQ(Run({"scontrol", "write", "batch_script", "99999"}), 1);
+  EXPECT_EQ(Run({"scontrol", "write", "config"}), 2);
+}
+
+TEST_F(SlurmQueueTest, WhatScontrolLacksNamesWhatDoesItsWork) {
+  EXPECT_EQ(Run({"scontrol", "suspend", id_}), 2);
+  EXPECT_NE(err_.find("scontrol requeuehold JOB stops a job"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"scontrol", "show", "steps"}), 2);
+  EXPECT_NE(err_.find("nothing records steps"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"scontrol", "show", "hostlist", "node-1,node-2"}), 0) << err_;
+  EXPECT_EQ(out_, "node-[1-2]\n");
+  // A name and its value may stand apart.
+  ASSERT_EQ(Run({"scontrol", "update", "job", id_, "TimeLimit=20"}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%l"}), "20:00\n");
 }
 
 TEST_F(SlurmQueueTest, SortOrdersLines) {

@@ -1,10 +1,12 @@
 // scontrol: shows jobs, nodes and partitions in full, holds, releases and changes jobs.
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/partitions.h"
+#include "cli/slurm/pod_scripts.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
@@ -125,10 +127,17 @@ class ShowAction final : public Action {
     if (what == "jobid") what = "job";
     if (what == "nodename") what = "node";
     if (what == "hostnames" || what == "hostname") return ShowHostnames(session, words);
+    if (what == "hostlist" || what == "hostlistsorted") return ShowHostlist(session, words);
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     if (what == "job") return ShowJobs(session, *api, words);
     if (what == "node") return ShowNodes(session, *api, words);
     if (what == "partition") return ShowPartitions(session, *api, words);
+    if (what == "step") {
+      return Misuse("show steps: nothing records steps; swell logs JOB shows what they print");
+    }
+    if (what == "reservation" || what == "license") {
+      return Misuse(StrCat("show ", typed, ": there are none here; a node pool is a partition"));
+    }
     if (what == "config") {
       return Misuse(
           "show config: there is no slurm.conf; swell status says what this cluster is, scontrol "
@@ -155,6 +164,14 @@ class ShowAction final : public Action {
         words.empty() ? session.env().getenv("SLURM_JOB_NODELIST") : Join(words, ",");
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("hostnames", list));
     for (const std::string& name : names) session.OutLine(name);
+    return 0;
+  }
+
+  // The other way round.
+  Result<int> ShowHostlist(Session& session, const std::vector<std::string>& words) const {
+    if (words.empty()) return Misuse("show hostlist: expected names of nodes: node-1,node-2");
+    SWELL_ASSIGN_OR_RETURN(auto names, ExpandNames("hostlist", Join(words, ",")));
+    session.OutLine(CompressNames(std::move(names)));
     return 0;
   }
 
@@ -317,7 +334,11 @@ class UpdateAction final : public Action {
     const bool of_nodes = std::any_of(words.begin(), words.end(), [](const std::string& word) {
       return ToLower(word).starts_with("nodename=");
     });
-    for (const std::string& word : words) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      // "JobId 1532", too.
+      const bool apart = words[i].find('=') == std::string::npos && i + 1 < words.size();
+      const std::string word = apart ? StrCat(words[i], "=", words[i + 1]) : words[i];
+      if (apart) ++i;
       const size_t equals = word.find('=');
       const std::string name = ToLower(word.substr(0, equals));
       const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
@@ -376,12 +397,16 @@ class UpdateAction final : public Action {
 
   // Pods that run stay; the scheduler puts no others there.
   static Result<int> UpdateNodes(Session& session, const NodeChange& change) {
-    const bool drain = change.state == "drain";
-    if (!drain && change.state != "resume" && change.state != "undrain") {
-      return WrongValue("State", ToUpper(change.state), {"DRAIN", "RESUME", "UNDRAIN"});
+    const std::string& state = change.state;
+    // A reason alone is that of nodes which are drained.
+    const bool drain = state == "drain" || state.empty();
+    if (!drain && state != "resume" && state != "undrain" && state != "idle") {
+      return WrongValue("State", ToUpper(state), {"DRAIN", "RESUME", "UNDRAIN"});
     }
     if (drain && change.reason.empty()) {
-      return Misuse("State=DRAIN needs a reason: Reason='disk is replaced'");
+      return Misuse(StrCat(state.empty() ? "expected State= or Reason=: State=DRAIN"
+                                         : StrCat("State=", ToUpper(state), " needs a reason:"),
+                           " Reason='disk is replaced'"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     std::vector<std::string> names;  // none: all nodes
@@ -390,10 +415,18 @@ class UpdateAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(const auto nodes, ReadNodesToShow(session, *api, names));
     for (const NodeView& node : nodes) {
+      if (state.empty() && StateOf(node).usable) {
+        return Status(Code::kConflict, StrCat("node ", node.name,
+                                              " takes jobs, and has no reason to be changed; "
+                                              "State=DRAIN lets it take none"));
+      }
       json::Value patch = json::Object{};
       json::Set(patch, {"metadata", "annotations", kDrainReason},
                 drain ? json::Value(change.reason) : json::Value(nullptr));
-      json::Set(patch, {"spec", "unschedulable"}, drain ? json::Value(true) : json::Value(nullptr));
+      if (!state.empty()) {
+        json::Set(patch, {"spec", "unschedulable"},
+                  drain ? json::Value(true) : json::Value(nullptr));
+      }
       SWELL_RETURN_IF_ERROR(
           api->Patch(client::resources::kNodes, "", node.name, client::PatchType::kMerge, patch)
               .status());
@@ -501,6 +534,75 @@ class UpdateAction final : public Action {
   }
 };
 
+class WriteAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() < 2 || words.size() > 3 || ToLower(words[0]) != "batch_script") {
+      return Misuse("expected: scontrol write batch_script JOB [FILE|-]");
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, {words[1]}));
+    // The tasks of an array have one script.
+    const JobInfo& job = jobs.front();
+    SWELL_ASSIGN_OR_RETURN(const std::string script, ScriptOf(*api, job));
+    const std::string file = words.size() > 2 ? words[2] : StrCat("slurm-", words[1], ".sh");
+    if (file == "-") {
+      session.Out(script);
+      return 0;
+    }
+    SWELL_RETURN_IF_ERROR(WriteFileAtomically(file, script));
+    session.OutLine(StrCat("batch script for job ", words[1], " written to ", file));
+    return 0;
+  }
+
+ private:
+  static Result<std::string> ScriptOf(Api& api, const JobInfo& job) {
+    if (job.ours) {
+      SWELL_ASSIGN_OR_RETURN(const auto maps,
+                             api.List(client::resources::kConfigMaps, job.view.ns,
+                                      {.label_selector = StrCat(kJobId, "=", job.id)}));
+      for (const json::SharedValue& map : maps) {
+        const std::string_view script = json::GetString(*map, {"data", kScriptKey});
+        if (!script.empty()) return std::string(script);
+      }
+    }
+    return Status(Code::kNotFound,
+                  StrCat("job ", job.JobId(), " has no script; kubectl get ",
+                         job.view.ResourceName(), " -n ", job.view.ns, " -o yaml shows the job"));
+  }
+};
+
+// What Slurm's scontrol can do, and what does its work here.
+struct MissingCommand {
+  std::string_view name, instead;
+};
+
+constexpr MissingCommand kMissing[] = {
+    {"suspend", "scontrol requeuehold JOB stops a job and frees its GPUs until scontrol release"},
+    {"resume", "scontrol release JOB lets a job start that is held"},
+    {"top", "--qos CLASS sets the priority among a project's jobs"},
+    {"notify", "a job hears signals: scancel -s USR1 JOB"},
+    {"cancel", "scancel JOB ends it"},
+    {"create", "swell nodepool create makes a partition; there are no reservations"},
+    {"delete", "swell nodepool delete removes a partition, and scancel JOB ends a job"},
+    {"reconfigure", "there is no slurm.conf; swell status says what this cluster is"},
+    {"listpids", "swell exec JOB -- ps ax lists the processes of a job"},
+    {"version", "scontrol --version prints it"}};
+
+class MissingAction final : public Action {
+ public:
+  explicit MissingAction(const MissingCommand& command) : command_(command) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    session.ErrLine(StrCat("scontrol ", command_.name, " is not supported: ", command_.instead));
+    return 2;
+  }
+
+ private:
+  const MissingCommand& command_;
+};
+
 class PingAction final : public Action {
  public:
   void Declare(Flags&) override {}
@@ -550,11 +652,21 @@ Command ScontrolSpec() {
             "JobId=JOB TimeLimit=LIMIT|ArrayTaskThrottle=N|StartTime=WHEN... | "
             "NodeName=NODES State=DRAIN Reason=WHY|State=RESUME");
   update.make = Makes<UpdateAction>();
+  Command write = Child("write", "Write a job's script to slurm-JOB.sh, a file, or the output (-).",
+                        "batch_script JOB [FILE|-]");
+  write.make = Makes<WriteAction>();
   Command ping = Child("ping", "Say whether the cluster answers.", "");
   ping.make = Makes<PingAction>();
   command.children = {std::move(show),    std::move(hold),         std::move(release),
                       std::move(requeue), std::move(requeue_hold), std::move(update),
-                      std::move(ping)};
+                      std::move(write),   std::move(ping)};
+  for (const MissingCommand& one : kMissing) {
+    Command missing = Child(std::string(one.name), "Not supported.", "");
+    missing.hidden = true;
+    missing.raw = true;
+    missing.make = [&one] { return std::make_unique<MissingAction>(one); };
+    command.children.push_back(std::move(missing));
+  }
   return command;
 }
 
