@@ -29,6 +29,11 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
                                             std::string_view format,
                                             std::string_view letters,
                                             std::string* unknown) {
+  if (format == "%all") {
+    std::string all;
+    for (const char letter : letters) all += StrCat(all.empty() ? "%" : "|%", letter);
+    return ParseFormat(flag, all, letters, unknown);
+  }
   std::vector<FormatPart> parts(1);
   for (size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%') {
@@ -63,8 +68,13 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
 Result<std::vector<FormatPart>> ParseLongFormat(std::string_view list,
                                                 std::span<const LongName> names,
                                                 std::string* unknown) {
+  std::vector<std::string> words = CommaList(list);
+  if (ToLower(list) == "all") {
+    words.clear();
+    for (const LongName& one : names) words.emplace_back(one.name);
+  }
   std::vector<FormatPart> parts(1);
-  for (const std::string& word : CommaList(list)) {
+  for (const std::string& word : words) {
     FormatPart& part = parts.back();
     const size_t colon = word.find(':');
     const std::string name = ToLower(word.substr(0, colon));
@@ -118,8 +128,13 @@ std::string FormatRow(const std::vector<FormatPart>& format,
 Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
                                                const std::vector<NamedColumn>& known,
                                                std::string* unknown) {
+  std::vector<std::string> words = CommaList(list);
+  if (ToLower(list) == "all") {
+    words.clear();
+    for (const NamedColumn& one : known) words.emplace_back(one.name);
+  }
   std::vector<ChosenColumn> columns;
-  for (const std::string& word : CommaList(list)) {
+  for (const std::string& word : words) {
     const size_t percent = word.find('%');
     const std::string name = word.substr(0, percent);
     const auto found = std::find_if(known.begin(), known.end(), [&name](const NamedColumn& one) {
@@ -149,23 +164,25 @@ Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
 void TableFlags::Declare(Flags& flags) {
   flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
   flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
+  flags.Text("--delimiter", &delimiter_, "TEXT", "in place of that |");
   flags.Switch("-n,--noheader", &no_header_, "omit the header");
   flags.Switch("-e,--helpformat", &help_, "list the columns");
 }
 
 TableForm TableFlags::form() const {
-  if (parsable2_) return TableForm::kBars;
-  return parsable_ ? TableForm::kClosingBars : TableForm::kAligned;
+  return {.aligned = !parsable_ && !parsable2_,
+          .closed = parsable_ && !parsable2_,
+          .delimiter = delimiter_};
 }
 
 std::string FormatRow(const std::vector<ChosenColumn>& columns,
-                      TableForm form,
+                      const TableForm& form,
                       const std::function<std::string(const ChosenColumn&)>& value) {
   std::string line;
   for (const ChosenColumn& one : columns) {
     std::string text = value(one);
-    if (form != TableForm::kAligned) {
-      line += OneLine(text) + "|";
+    if (!form.aligned) {
+      line += (&one == &columns.front() ? "" : form.delimiter) + OneLine(text);
       continue;
     }
     // One that is cut shows it, as Slurm's does.
@@ -175,13 +192,13 @@ std::string FormatRow(const std::vector<ChosenColumn>& columns,
     }
     line += Fit(text, one.width, one.right) + " ";
   }
-  if (form == TableForm::kBars && !line.empty()) line.pop_back();
+  if (form.closed) line += form.delimiter;
   return line + "\n";
 }
 
-std::string FormatTitles(const std::vector<ChosenColumn>& columns, TableForm form) {
+std::string FormatTitles(const std::vector<ChosenColumn>& columns, const TableForm& form) {
   std::string lines = FormatRow(columns, form, [](const ChosenColumn& one) { return one.title; });
-  if (form == TableForm::kAligned) {
+  if (form.aligned) {
     lines += FormatRow(columns, form,
                        [](const ChosenColumn& one) { return std::string(one.width, '-'); });
   }

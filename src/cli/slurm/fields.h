@@ -22,8 +22,8 @@ struct FormatPart {
   bool right = false;
   bool known = true;  // else its value is N/A
 };
-// Misuse naming `flag` where no letter stands behind a %. `unknown`: the columns that are not among
-// `letters`.
+// "%all" is every column. Misuse naming `flag` where no letter stands behind a %. `unknown`: the
+// columns that are not among `letters`.
 Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
                                             std::string_view format,
                                             std::string_view letters,
@@ -33,7 +33,8 @@ struct LongName {
   std::string_view name;
   char letter;
 };
-// "JobID:10,Name:.30", of `names` in any case, as the letters that they stand for. A column that
+// "JobID:10,Name:.30", of `names` in any case, as the letters that they stand for. "all": every one
+// of them. A column that
 // says no width has 20, as Slurm's; what follows the width is printed after the column.
 Result<std::vector<FormatPart>> ParseLongFormat(std::string_view list,
                                                 std::span<const LongName> names,
@@ -61,13 +62,16 @@ std::vector<NamedColumn> Names(const Columns& columns) {
   for (const auto& one : columns) names.push_back({one.name, one.width, one.right});
   return names;
 }
-// "JobID,State%20", of `known`, upper or lower case. `unknown`: the names that are not among them.
-// Misuse where a width is not from 1 to 1000.
+// "JobID,State%20", of `known`, upper or lower case; "all": every one. `unknown`: the names that
+// are not among them. Misuse where a width is not from 1 to 1000.
 Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
                                                const std::vector<NamedColumn>& known,
                                                std::string* unknown);
-// kBars: between columns; kClosingBars: and at the end.
-enum class TableForm { kAligned, kBars, kClosingBars };
+struct TableForm {
+  bool aligned = true;  // else the delimiter is between columns
+  bool closed = false;  // and at the end
+  std::string delimiter;
+};
 // Slurm's flags of tables whose columns are chosen by names.
 class TableFlags {
  public:
@@ -78,13 +82,14 @@ class TableFlags {
   bool help() const { return help_; }
 
  private:
+  std::string delimiter_ = "|";
   bool parsable_ = false, parsable2_ = false, no_header_ = false, help_ = false;
 };
 std::string FormatRow(const std::vector<ChosenColumn>& columns,
-                      TableForm form,
+                      const TableForm& form,
                       const std::function<std::string(const ChosenColumn&)>& value);
 // The titles, and a line below them where the columns are aligned.
-std::string FormatTitles(const std::vector<ChosenColumn>& columns, TableForm form);
+std::string FormatTitles(const std::vector<ChosenColumn>& columns, const TableForm& form);
 // The text in so many columns, cut or filled; on the left where it is to stand right.
 std::string Fit(const std::string& text, size_t width, bool right);
 

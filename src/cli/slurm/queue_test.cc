@@ -316,6 +316,36 @@ TEST_F(SlurmQueueTest, ColumnsAreChosenByNames) {
   EXPECT_EQ(out_, "node-1 NVIDIA-A100-SXM4-80GB\n");
 }
 
+TEST_F(SlurmQueueTest, AllColumnsAreShownAtOnce) {
+  Runs();
+  EXPECT_TRUE(Queue({"-o", "%all"}).starts_with(StrCat(id_, "|", id_, "|", id_, "|N/A|all|train|")))
+      << out_;
+  EXPECT_NE(Queue({"-O", "ALL"}).find("RUNNING"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"sinfo", "-h", "-p", "all", "-o", "%all"}), 0) << err_;
+  EXPECT_NE(out_.find("|NVIDIA-A100-SXM4-80GB|"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"sacct", "-n", "-P", "-j", id_, "--format=ALL"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with(StrCat(id_, "|"))) << out_;
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(SlurmQueueTest, SacctTakesDaysAndDelimitersAsSlurmDoes) {
+  Runs();
+  const std::vector<std::string> row{"sacct", "-n", "-P", "-o", "JobName,State"};
+  const auto sacct = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), row.begin(), row.end());
+    EXPECT_EQ(Run(more), 0) << err_;
+    return out_;
+  };
+  EXPECT_EQ(sacct({"--delimiter=, "}), "train, RUNNING\n");
+  EXPECT_EQ(sacct({"-p", "--delimiter=;"}), "train;RUNNING\n") << "-P counts more";
+  EXPECT_EQ(sacct({"-S", "01/02/20", "-E", "12/31/2098-10:00"}), "train|RUNNING\n");
+  EXPECT_EQ(sacct({"-S", "01/02/19", "-E", "01/02/20-10:00:00"}), "");
+  EXPECT_EQ(sacct({"-q", "gold", "--units=G", "--noconvert"}), "");
+  for (const char* wrong : {"1/2", "13/40/26", "01/02/03/04", "01/02-x"}) {
+    EXPECT_EQ(Run({"sacct", "-S", wrong}), 2) << wrong;
+  }
+}
+
 TEST_F(SlurmQueueTest, ScontrolWritesTheScriptOfAJob) {
   ASSERT_EQ(Run({"scontrol", "write", "batch_script", id_, "-"}), 0) << err_;
   EXPECT_TRUE(out_.starts_with("#!/bin/bash\n#SBATCH -J train")) << out_;

@@ -101,6 +101,18 @@ constexpr Column kColumns[] = {
     {"Comment", 14, true, [](const JobInfo& j, WallTime) { return j.comment; }},
 };
 
+// "11/21", "11/21/26" and "11/21-10:00", as the server writes a time.
+std::string FromSlashes(std::string_view text, WallTime now) {
+  const size_t dash = text.find('-');
+  const auto parts = Split(text.substr(0, dash), '/');
+  if (parts.size() < 2 || parts.size() > 3) return "";
+  std::string year = api::FormatTime(now).substr(0, 4);
+  if (parts.size() == 3) year = parts[2].size() == 2 ? StrCat("20", parts[2]) : parts[2];
+  std::string hours(dash == std::string_view::npos ? "00:00:00" : text.substr(dash + 1));
+  if (hours.size() == 5) hours += ":00";
+  return StrCat(year, "-", parts[0], "-", parts[1], "T", hours, "Z");
+}
+
 class SacctAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -111,14 +123,28 @@ class SacctAction final : public Action {
     flags.Text("-r,--partition", &partitions_.text, "POOL[,POOL]", "only in these node pools");
     flags.Text("-N,--nodelist", &nodes_, "NODES", "only jobs that ran on these nodes");
     flags.Text("--name", &names_.text, "NAME[,NAME]", "only jobs with these names");
+    flags.Text("-q,--qos", &qos_.text, "CLASS[,CLASS]", "only of these priority classes");
     flags.Text("-s,--state", &states_, "STATE[,STATE]", "only in these states, by code or word");
     flags.Text("-S,--starttime", &since_, "WHEN",
                "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00, now-2hours "
                "(default: today)");
     flags.Text("-E,--endtime", &until_, "WHEN", "only jobs that were submitted before");
-    flags.Switch("-X,--allocations", &ignored_, "accepted; steps have no lines").hidden = true;
-    flags.Switch("-a,--allusers", &ignored_, "accepted; everybody's jobs are shown").hidden = true;
-    flags.Switch("-D,--duplicates", &ignored_, "accepted; numbers are given once").hidden = true;
+    for (const auto& [name, why] : {std::pair("-X,--allocations", "steps have no lines"),
+                                    {"-a,--allusers", "everybody's jobs are shown"},
+                                    {"-D,--duplicates", "numbers are given once"},
+                                    {"-T,--truncate", "times are printed as they are"},
+                                    {"-L,--allclusters", "there is one cluster"},
+                                    {"--local", "there is one cluster"},
+                                    {"--federation", "there is one cluster"},
+                                    {"--noconvert", "amounts are printed as they are"},
+                                    {"-v,--verbose", "nothing more is said"}}) {
+      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
+    }
+    flags.Text("--units", &ignored_text_, "UNIT", "accepted; amounts have their own").hidden = true;
+    flags.Refuse("-M,--clusters", "--context NAME selects another cluster");
+    flags.Refuse("-B,--batch-script", "scontrol write batch_script JOB - prints it");
+    flags.Refuse("--env-vars", "kubectl get pod NAME -o yaml has the variables");
+    flags.Refuse("--yaml", "--json prints a document");
     flags.Group("Output");
     flags.List("-o,--format", &format_, "NAME[%WIDTH],…", "columns, such as JobID,State,Elapsed");
     table_.Declare(flags);
@@ -215,6 +241,9 @@ class SacctAction final : public Action {
                                                   const std::string& text,
                                                   WallTime now) {
     if (auto time = ParseWord(text, now)) return time;
+    if (text.find('/') != std::string::npos) {
+      if (auto time = api::ParseTime(FromSlashes(text, now))) return time;
+    }
     for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
       if (auto time = api::ParseTime(StrCat(text, rest))) return time;
     }
@@ -254,7 +283,7 @@ class SacctAction final : public Action {
                                    [this](const std::string& node) { return on_.contains(node); });
     return slurm::Takes(choices_, job) && on && late && early &&
            (wanted_.empty() || wanted_.contains(job.state.code)) && users_.Takes(job.user) &&
-           accounts_.Takes(job.account) && names_.Takes(job.name) &&
+           accounts_.Takes(job.account) && qos_.Takes(job.qos) && names_.Takes(job.name) &&
            partitions_.Takes(job.partition);
   }
 
@@ -265,8 +294,8 @@ class SacctAction final : public Action {
   }
 
   std::vector<std::string> jobs_, format_;
-  std::string states_, since_, until_, nodes_;
-  NameFilter users_, accounts_, partitions_, names_;
+  std::string states_, since_, until_, nodes_, ignored_text_;
+  NameFilter users_, accounts_, partitions_, names_, qos_;
   TableFlags table_;
   bool long_ = false, ignored_ = false, brief_ = false, json_ = false;
   std::vector<ChosenColumn> columns_;

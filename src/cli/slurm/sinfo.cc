@@ -156,9 +156,24 @@ class SinfoAction final : public Action {
     flags.Text("-t,--states", &states_, "STATE[,STATE]",
                "only nodes in these states: idle, mix, …");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
-    flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
+    for (const auto& [name, why] : {std::pair("-a,--all", "nothing is hidden"),
+                                    {"--hide", "nothing is hidden"},
+                                    {"-e,--exact", "only nodes that are alike share a line"},
+                                    {"--local", "there is one cluster"},
+                                    {"--federation", "there is one cluster"},
+                                    {"--noconvert", "amounts are printed as they are"},
+                                    {"-v,--verbose", "nothing more is said"}}) {
+      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
+    }
     flags.Switch("-r,--responding", &responding_, "only nodes that are ready");
     flags.Switch("-R,--list-reasons", &reasons_, "nodes that get no jobs, and why");
+    flags.Refuse("-d,--dead", "-t down lists the nodes that do not answer");
+    flags.Refuse("-S,--sort", "nodes are in the order of their names; pipe them to sort");
+    flags.Refuse("-T,--reservation", "there are no reservations; a node pool is a --partition");
+    flags.Refuse("-M,--clusters", "--context NAME selects another cluster");
+    for (const char* name : {"--json", "--yaml"}) {
+      flags.Refuse(name, "kubectl get nodes -o json has all about the nodes");
+    }
     flags.Refuse("-i,--iterate", "watch -n5 sinfo repeats it; swell top shows the nodes live");
   }
 

@@ -265,9 +265,21 @@ class SqueueAction final : public Action {
                  "a line for each task of an array, also for those that wait");
     flags.Text("-S,--sort", &sort_, "LETTERS",
                "order by the letters of --format, such as 'P,-M'; with - the other way");
-    flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
+    for (const auto& [name, why] : {std::pair("-a,--all", "nothing is hidden"),
+                                    {"--hide", "nothing is hidden"},
+                                    {"--local", "there is one cluster"},
+                                    {"--federation", "there is one cluster"},
+                                    {"--noconvert", "amounts are printed as they are"},
+                                    {"-v,--verbose", "nothing more is said"}}) {
+      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
+    }
     flags.Switch("--json", &json_, "print a JSON document");
     flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
+    flags.Refuse("-s,--steps", "nothing records steps; swell logs JOB shows what they print");
+    flags.Refuse("-M,--clusters", "--context NAME selects another cluster");
+    flags.Refuse("-R,--reservation", "there are no reservations; a node pool is a --partition");
+    flags.Refuse("-L,--licenses", "licences are not counted here");
+    flags.Refuse("--yaml", "--json prints a document");
     flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
   }
 

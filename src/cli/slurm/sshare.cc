@@ -102,7 +102,7 @@ class SshareAction final : public Action {
       session.Out(FormatRow(columns_, table_.form(), [&](const ChosenColumn& one) {
         if (!one.known) return std::string("N/A");
         const Column& column = kColumns[*one.known];
-        const bool indents = column.name == "Account" && table_.form() == TableForm::kAligned;
+        const bool indents = column.name == "Account" && table_.form().aligned;
         const size_t depth = indents ? static_cast<size_t>(tree.Depth(project)) : 0;
         return std::string(depth, ' ') + column.value(tree, project);
       }));
