@@ -27,6 +27,7 @@ constexpr std::array<JobState, 10> kStates = {kPending,   kConfiguring, kRunning
                                               kCompleted, kFailed,      kTimeout, kOutOfMemory,
                                               kPreempted, kCancelled};
 constexpr int64_t kSignalBase = 128;
+constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 
 std::string_view FailedReason(const json::Value& job) {
   const std::optional<api::Condition> failed = api::FindCondition(job, "Failed");
@@ -72,7 +73,10 @@ std::string WaitReason(const JobView& job) {
     return has(api::keys::kArrayAtOnce) ? "JobArrayTaskLimit" : "Dependency";
   }
   if (IsSuspended(job)) return "JobHeldUser";
-  if (job.failure && job.failure->repeats()) return "BadConstraints";
+  if (job.failure && job.failure->repeats()) {
+    // Its pods come back after a delay; others cannot be started as they are.
+    return job.failure->waits == kCrashLoop ? "BeginTime" : "BadConstraints";
+  }
   return std::string(ReasonOf(job.waits));
 }
 

@@ -316,6 +316,18 @@ TEST_F(SlurmQueueTest, ColumnsAreChosenByNames) {
   EXPECT_EQ(out_, "node-1 NVIDIA-A100-SXM4-80GB\n");
 }
 
+TEST_F(SlurmQueueTest, AJobThatStartsAgainLaterWaitsForThatTime) {
+  const auto fails = [this](const std::string& waits) {
+    Status(
+        StrCat("/apis/swell.dev/v1/namespaces/default/trainingjobs/", name_),
+        StrCat(R"({"status":{"failure":{"member":"m","class":"Unknown","exitCode":1,"waitsWith":")",
+               waits, R"("}}})"));
+    return Queue({"-o", "%t %r"});
+  };
+  EXPECT_EQ(fails("CrashLoopBackOff"), "PD BeginTime\n");
+  EXPECT_EQ(fails("ErrImagePull"), "PD BadConstraints\n");
+}
+
 TEST_F(SlurmQueueTest, AllColumnsAreShownAtOnce) {
   Runs();
   EXPECT_TRUE(Queue({"-o", "%all"}).starts_with(StrCat(id_, "|", id_, "|", id_, "|N/A|all|train|")))
