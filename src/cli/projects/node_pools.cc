@@ -193,7 +193,8 @@ class PoolList final : public Action {
     }
     if (pools.empty()) {
       session.ErrLine(StrCat(
-          "There are no node pools. Quotas count for all nodes together. Create a pool with: ",
+          "There are no node pools. Quotas count for all nodes together. An administrator creates "
+          "a pool with: ",
           session.root().name, " nodepool create NAME --all-nodes"));
       return 0;
     }
