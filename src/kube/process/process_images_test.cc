@@ -313,6 +313,8 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository to /code/other: fatal: "),
             std::string::npos)
       << exit.log_tail;
+  EXPECT_EQ(exit.log_tail.find("insteadOf"), std::string::npos)
+      << "another address would not help: " << exit.log_tail;
 }
 
 }  // namespace

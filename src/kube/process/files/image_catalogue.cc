@@ -87,9 +87,15 @@ said=$(mktemp) || die "cannot make a file in ${TMPDIR:-/tmp}"
 while :; do
   if sync_once 2>"$said"; then done=1; else done=0; fi
   cat "$said" >&2
-  # The last line is what commands show of a failure.
-  [ $done = 1 ] || die "cannot sync $repo to $target: $(grep -E '^(fatal|error):' "$said" | tail -n 1)" \
-    "(url.*.insteadOf in the host's git configuration can lead it elsewhere)"
+  if [ $done = 0 ]; then
+    # The last line is what commands show of a failure.
+    why=$(grep -E '^(fatal|error):' "$said" | tail -n 1)
+    case $why in
+      *'unable to access'* | *'Could not resolve'* | *'unable to connect'*)
+        why="$why (url.*.insteadOf in the host's git configuration can lead it elsewhere)" ;;
+    esac
+    die "cannot sync $repo to $target: $why"
+  fi
   [ $one = 1 ] && exit 0
   sleep "$wait"
 done
