@@ -297,7 +297,7 @@ class Day(unittest.TestCase):
         for where in (["--gpus=1"], ["--jobid", job]):
             leader, follower = pty.openpty()
             srun = [str(self.scratch / "bin" / "srun"), *where, "--pty", "sh", "-c",
-                    "tty && command -v srun; echo job $SLURM_JOB_ID; exit 3"]
+                    "tty && command -v srun && srun --pty tty; echo job $SLURM_JOB_ID; exit 3"]
             with subprocess.Popen(srun, env=self.environment(), cwd=self.work, stdin=follower, stdout=follower,
                                   stderr=follower) as process:
                 os.close(follower)
@@ -307,7 +307,7 @@ class Day(unittest.TestCase):
                 code = process.wait(LIMIT_S)
             os.close(leader)
             self.assertEqual(code, 3, said)
-            self.assertRegex(said.decode(), r"/dev/pts/\d+\s+/var/spool/slurm/srun\s+job \d+\s")
+            self.assertRegex(said.decode(), r"(/dev/pts/\d+)\s+/var/spool/slurm/srun\s+\1\s+job \d+\s")
         self.done("scancel", job)
 
     def test_what_cannot_be_is_refused(self):

@@ -6,7 +6,7 @@ folder=/var/spool/slurm
 SWELL_SLURM_WORK=${SWELL_SLURM_WORK:-${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID}
 export SWELL_SLURM_WORK
 nodes='' tasks='' per_node='' label='' where='' output='' errors='' input='' gpus='' folder_to=''
-step_gpus='' own='' overlap=''
+step_gpus='' own='' overlap='' pty=''
 all_nodes=${SLURM_JOB_NUM_NODES:-1}
 
 # node NUMBER: its name.
@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     -u | --unbuffered | -v | --verbose | -Q | --quiet | --exact | --exclusive | --overcommit | -O | \
       -K | --kill-on-bad-exit | -I | --immediate | --nice | --contiguous | --no-container-mount-home | \
       -E | --preserve-env | -X | --disable-status | --quit-on-interrupt) continue ;;
-    --pty) die "$flag is not supported within a job: swell exec -it opens a shell in one that runs" ;;
+    --pty) pty=1; continue ;;
     --multi-prog) die "$flag is not supported within a job: branch by \$SLURM_PROCID in the command" ;;
     --overlap) overlap=1; continue ;;
     -l | --label) label=1; continue ;;
@@ -100,6 +100,12 @@ if [ -n "${signal-}" ]; then
   exit 0
 fi
 [ $# -gt 0 ] || die "no command"
+# In the shell of salloc: the command has its terminal.
+if [ -n "$pty" ]; then
+  [ -t 0 ] || die "--pty: there is no terminal within a script; swell exec -it opens a shell in a job that runs"
+  [ "${where:-$(node 0)}" = "$(node 0)" ] || die "--pty --nodelist $where: the terminal is on $(node 0)"
+  exec "$@"
+fi
 
 # The nodes of the step, by number.
 chosen=
