@@ -1,4 +1,4 @@
-// Curves of a chart that are too many for its colours. Pure.
+// What a chart draws of its curves: too many for its colours, one upon the other, and how high it reaches. Pure.
 import type { Curve } from '../parts/chart.tsx';
 
 const CURVES_MOST = 10;
@@ -17,4 +17,31 @@ export function withOthers(curves: Curve[]): Curve[] {
     ...curves.filter((curve) => largest.has(curve)),
     { label: `${rest.length} others`, values, colour: 'muted', step: true },
   ];
+}
+
+// Each curve on top of those before it. Where nothing is known of any, there is a gap and not 0.
+export function stack(curves: (number | null)[][]): (number | null)[][] {
+  const sums: number[] = [];
+  const known = (at: number) => curves.some((values) => values[at] !== null && values[at] !== undefined);
+  return curves.map((values) =>
+    values.map((value, at) => {
+      sums[at] = (sums[at] ?? 0) + (value ?? 0);
+      return known(at) ? (sums[at] ?? 0) : null;
+    }),
+  );
+}
+
+const LOOSE_MOST = 2;
+
+// The value up to which a chart reaches. A loose curve may leave it, where the others would else be lines at its foot.
+export function highest(curves: Pick<Curve, 'loose' | 'right'>[], drawn: (number | null)[][]): number {
+  let all = 0;
+  let kept = 0;
+  curves.forEach((curve, at) => {
+    if (curve.right) return;
+    const most = (drawn[at] ?? []).reduce<number>((top, value) => Math.max(top, value ?? 0), 0);
+    all = Math.max(all, most);
+    if (!curve.loose) kept = Math.max(kept, most);
+  });
+  return kept > 0 ? Math.min(all, LOOSE_MOST * kept) : all;
 }

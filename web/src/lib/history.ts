@@ -112,6 +112,22 @@ export function integral(series: Series | undefined, above = 0): number {
   }
   return total;
 }
+// The area below both curves, and below the second alone, over the times at which both are known: a part of a whole.
+// Series that are sampled by turns begin at different times, and a part is never more than its whole.
+export function within(part: Series | undefined, whole: Series | undefined): { part: number; whole: number } {
+  if (!part || !whole) return { part: 0, whole: 0 };
+  const { times, values } = align([part, whole]);
+  const both = (of: (part: number, whole: number) => number): Series => ({
+    name: '',
+    labels: {},
+    t: times,
+    v: times.map((_, at) => {
+      const [one, all] = [values[0]?.[at], values[1]?.[at]];
+      return one === null || one === undefined || all === null || all === undefined ? null : of(one, all);
+    }),
+  });
+  return { part: integral(both(Math.min)), whole: integral(both((_, all) => all)) };
+}
 // A counter's growth; it starts again from 0 when its process does. `from`: a series that begins later than that, in
 // seconds, began at 0.
 export function growth(series: Series | undefined, from?: number): number {

@@ -1,6 +1,7 @@
 // Curves over time: lines, steps and stacked areas on one axis of time, with marks of events.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { highest, stack } from '../lib/curves.ts';
 import { clock, dateTime, number } from '../lib/format.ts';
 import { painted, theme } from '../lib/theme.ts';
 
@@ -26,6 +27,7 @@ export interface Curve {
   area?: boolean;
   over?: (number | null)[]; // what lies above this curve, up to `values`, is hatched
   right?: boolean; // its own scale, at the right
+  loose?: boolean; // may leave the chart at its top
   flat?: boolean; // a line over stacked areas, not one of them
 }
 export interface Mark {
@@ -77,17 +79,6 @@ function hatchOf(colour: string): CanvasPattern | string {
     brush.stroke();
   }
   return brush.createPattern(tile, 'repeat') ?? colour;
-}
-
-// Each curve on top of those before it.
-export function stack(curves: (number | null)[][]): (number | null)[][] {
-  const sums: number[] = [];
-  return curves.map((values) =>
-    values.map((value, at) => {
-      sums[at] = (sums[at] ?? 0) + (value ?? 0);
-      return sums[at] ?? 0;
-    }),
-  );
 }
 
 // The range between a quota and what is held, where more is held: drawn below the curves.
@@ -231,7 +222,7 @@ function optionsOf(now: () => Drawn, width: number, onCursor: (index: number | n
     },
     scales: {
       x: { time: true, range: (_, least, most) => now().props.range ?? [least, most] },
-      y: { range: (_, __, max) => [0, Math.max(props.top ?? 0, (max || 1) * HEADROOM)] },
+      y: { range: () => [0, Math.max(props.top ?? 0, (highest(now().curves, now().drawn) || 1) * HEADROOM)] },
       right: { range: (_, __, max) => [0, (max || 1) * 1.1] },
     },
     bands: props.stacked
@@ -269,9 +260,10 @@ interface LegendProps {
   off: Set<string>; // the curves that are not shown
   toggle: (label: string) => void;
   cursor: number | null;
+  top: number;
 }
 
-function Legend({ props, off, toggle, cursor }: LegendProps) {
+function Legend({ props, off, toggle, cursor, top }: LegendProps) {
   const show = props.format ?? number;
   const at = cursor ?? props.times.length - 1;
   const time = cursor === null ? undefined : props.times[cursor];
@@ -290,6 +282,7 @@ function Legend({ props, off, toggle, cursor }: LegendProps) {
             <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />
           )}
           {curve.label} <span class="val">{(curve.right ? number : show)(curve.values[at])}</span>
+          {curve.loose && (curve.values[at] ?? 0) > top * HEADROOM && <span>, above the chart</span>}
         </button>
       ))}
       {time !== undefined && <span>{dateTime(time * 1000)}</span>}
@@ -353,7 +346,7 @@ export function Chart(props: ChartProps) {
   );
   return (
     <figure class="chart">
-      <Legend props={props} off={off} toggle={toggle} cursor={cursor} />
+      <Legend props={props} off={off} toggle={toggle} cursor={cursor} top={highest(inverse, drawn)} />
       <div
         class="plot"
         ref={holder}

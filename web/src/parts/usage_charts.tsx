@@ -88,6 +88,7 @@ export function ProjectUsageChart({
       ? values.map((list) =>
           list.map((value, at) => {
             const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
+            if (values.every((other) => other[at] === null || other[at] === undefined)) return null;
             return total > 0 ? (100 * (value ?? 0)) / total : 0;
           }),
         )
@@ -193,7 +194,7 @@ export function QuotaChart({
       { label: 'Held', values: aligned.values[0] ?? [], colour: `p${palette}`, step: true, area: true, over: quota },
       { label: 'Quota', values: quota, colour: 'text', step: true },
       { label: 'Fair share', values: aligned.values[2] ?? [], colour: 'muted', step: true, dash: true },
-      { label: 'Requested', values: aligned.values[3] ?? [], colour: 'wait', step: true, dash: true },
+      { label: 'Requested', values: aligned.values[3] ?? [], colour: 'wait', step: true, dash: true, loose: true },
     ];
     return { times: aligned.times, curves };
   }, [history, tail, project, palette, pool]);

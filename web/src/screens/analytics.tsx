@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { gpuHours, number, plural, shortSpan, span } from '../lib/format.ts';
-import { align, growth, grown, integral, pick, sum, useHistory, type History } from '../lib/history.ts';
+import { align, growth, grown, integral, pick, sum, useHistory, within, type History } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param, setParams } from '../lib/router.ts';
 import { csv, download } from '../lib/rows.ts';
@@ -245,6 +245,7 @@ interface Use {
   over: number;
   idle: number | null;
   quota: number;
+  quotaUsed: number | null; // the part of the quota's hours, where both are known
   cost: number;
 }
 
@@ -266,6 +267,7 @@ export function consumption(history: History, names: string[], price: number, po
     const quota = of('project_gpu_quota');
     const used = of('project_gpu_utilized');
     const hours = integral(held) / 3600;
+    const ofQuota = within(held, quota);
     return {
       project,
       hours,
@@ -273,6 +275,7 @@ export function consumption(history: History, names: string[], price: number, po
       // Where it was measured: what was held then, and not used.
       idle: held && used && used.t.length > 1 ? hoursBetween(held, used, 'none') : null,
       quota: integral(quota) / 3600,
+      quotaUsed: ofQuota.whole > 0 ? ofQuota.part / ofQuota.whole : null,
       cost: hours * price,
     };
   });
@@ -323,7 +326,7 @@ const USE_HEADS = [
 
 function UseTable({ uses, price }: { uses: Use[]; price: number }) {
   const total = totalOf(uses);
-  const quotaUsed = (one: Use) => (one.quota > 0 ? `${Math.round((100 * (one.hours - one.over)) / one.quota)} %` : '–');
+  const quotaUsed = (one: Use) => (one.quotaUsed === null ? '–' : `${Math.round(100 * one.quotaUsed)} %`);
   return (
     <ListTable label="Consumption" heads={USE_HEADS}>
       {uses.map((one) => (
@@ -425,17 +428,16 @@ function Filters({ names, pools }: { names: string[]; pools: PoolRow[] }) {
 }
 
 // The part of all GPUs that was held; of a cluster without samples yet, what is held now.
-function heldPartOf(held: number, total: number, overview?: OverviewData): number | null {
-  if (total > 0) return held / total;
+function heldPartOf(held: { part: number; whole: number }, overview?: OverviewData): number | null {
+  if (held.whole > 0) return held.part / held.whole;
   return overview?.gpus.total ? overview.gpus.held / overview.gpus.total : null;
 }
 
 function Tiles({ history, pool, overview }: { history: History; pool: string; overview?: OverviewData }) {
   const series = (name: string) => sum(pick(history.series, name, pool ? { pool } : {}));
   const grew = (name: string) => growth(sum(pick(history.series, name)));
-  const held = integral(series('gpu_held'));
-  const used = integral(series('gpu_utilized'));
-  const heldPart = heldPartOf(held, integral(series('gpu_total')), overview);
+  const heldPart = heldPartOf(within(series('gpu_held'), series('gpu_total')), overview);
+  const used = within(series('gpu_utilized'), series('gpu_held'));
   return (
     <div class="tiles">
       <Tile
@@ -446,13 +448,13 @@ function Tiles({ history, pool, overview }: { history: History; pool: string; ov
       />
       <Tile
         label="Used"
-        value={held > 0 && series('gpu_utilized') ? `${Math.round((100 * used) / held)}` : '–'}
-        unit={held > 0 ? '%' : ''}
+        value={used.whole > 0 ? `${Math.round((100 * used.part) / used.whole)}` : '–'}
+        unit={used.whole > 0 ? '%' : ''}
         note="of held GPU time"
       />
       <Tile
         label="Held but not used"
-        value={gpuHours(Math.max(0, held - used))}
+        value={gpuHours(used.whole - used.part)}
         note="GPU-hours"
         href="/nodes?sort=-idle"
       />
