@@ -143,6 +143,18 @@ export function lostWorkText(job: GpuAccount): string {
   return lost > 0 && held ? `${gpuTime(lost)} of ${gpuTime(held)}` : gpuTime(lost);
 }
 
+const SHORT_NAME = 18;
+const TAIL_MOST = 8;
+
+// A long name in two parts. Those of one series differ at their end, so that the second is never cut: "finetune-llama-3",
+// "-43".
+export function nameParts(name: string): [string, string] {
+  if (name.length <= SHORT_NAME) return [name, ''];
+  const dash = name.lastIndexOf('-');
+  const tail = name.length - dash <= TAIL_MOST && dash > 0 ? dash : name.length - TAIL_MOST;
+  return [name.slice(0, tail), name.slice(tail)];
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren, CSSProperties } from 'preact';
 import { signal } from '@preact/signals';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { now } from '../lib/clock.ts';
-import { ago, bound, dateTime, number, ratio } from '../lib/format.ts';
+import { ago, bound, dateTime, nameParts, number, ratio } from '../lib/format.ts';
 import { hrefOf, param, place, setParams } from '../lib/router.ts';
 import { colourOf } from '../lib/theme.ts';
 import type { Share } from '../lib/types.ts';
@@ -421,6 +421,19 @@ export function Menu({
 export function tint(name: string | null | undefined): CSSProperties {
   return { '--tint': name ? `var(--p${colourOf(name).index})` : 'var(--strong-line)' } as CSSProperties;
 }
+
+// A name that is cut in its middle where it does not fit.
+export function Name({ text }: { text: string }) {
+  const [head, tail] = nameParts(text);
+  if (!tail) return <span class="cut">{text}</span>;
+  return (
+    <span class="halves" style={{ '--tail': tail.length } as CSSProperties}>
+      <span class="cut">{head}</span>
+      {tail}
+    </span>
+  );
+}
+
 export function ProjectName({ name, plain }: { name?: string | null; plain?: boolean }) {
   if (!name) return <span class="muted">–</span>;
   const inside = (
@@ -444,7 +457,8 @@ export function ProjectName({ name, plain }: { name?: string | null; plain?: boo
 // Held, quota (tick), fair share (triangle), and what is held over quota (hatched).
 export function QuotaBar({ share, name, what = 'GPUs' }: { share: Share; name?: string; what?: string }) {
   const quota = share.quota !== null && share.quota !== undefined && share.quota >= 0 ? share.quota : null;
-  const top = Math.max(share.held, quota ?? 0, share.fairShare ?? 0, share.requested ?? 0, 0.001);
+  // Not what is requested: a queue of a hundred jobs would leave a line of what is held.
+  const top = Math.max(share.held, quota ?? 0, share.fairShare ?? 0, 0.001);
   const at = (value: number) => `${Math.min(100, (value / top) * 100)}%`;
   const within = quota === null ? share.held : Math.min(share.held, quota);
   const over = share.held - within;

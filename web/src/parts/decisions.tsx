@@ -1,5 +1,6 @@
 // A decision of the scheduler in words, with a link to the job that it is about.
 import { hrefOf } from '../lib/router.ts';
+import { Name } from './basic.tsx';
 import type { Decision, ObjectRef } from '../lib/types.ts';
 
 // Pods and pod groups belong to a job of their name; other kinds are jobs, nodes or projects.
@@ -17,12 +18,12 @@ export function ObjectLink({ object }: { object: ObjectRef | string }) {
   const text = object.namespace ? `${object.namespace}/${object.name}` : object.name;
   const href = hrefOfObject(object);
   return href ? (
-    <a class="cut" href={href} title={`${object.kind} ${text}`}>
-      {text}
+    <a class="cut" href={href} title={`${object.kind} ${text}`} aria-label={text}>
+      <Name text={text} />
     </a>
   ) : (
     <span class="cut" title={`${object.kind} ${text}`}>
-      {text}
+      <Name text={text} />
     </span>
   );
 }

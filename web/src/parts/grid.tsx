@@ -17,7 +17,7 @@ import {
 import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
 import { go, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
-import { Button, Empty, Menu, Skeleton } from './basic.tsx';
+import { Button, Empty, Menu, Name, Skeleton } from './basic.tsx';
 import { Icon } from './icons.tsx';
 
 export interface Column<T> {
@@ -361,11 +361,13 @@ class BodyRow<T> extends Component<RowProps<T>> {
           </div>
         )}
         {columns.map((column, at) => {
-          const content = column.cell ? column.cell(row) : <span class="cut">{textOf(column.value(row)) || '–'}</span>;
+          const text = textOf(column.value(row)) || '–';
+          const plain = at === 0 ? <Name text={text} /> : <span class="cut">{text}</span>;
+          const content = column.cell ? column.cell(row) : plain;
           return (
             <div role="cell" key={column.key} class={`${column.num ? 'num' : ''}${at === 0 ? ' stick' : ''}`}>
               {at === 0 && href ? (
-                <a class="name-link cut" href={href} data-row={index} title={label}>
+                <a class="name-link cut" href={href} data-row={index} title={label} aria-label={label}>
                   {content}
                 </a>
               ) : (

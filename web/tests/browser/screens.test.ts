@@ -87,6 +87,50 @@ test('a long name of a project makes no page wider, and where it is cut one sees
   await page.context().close();
 });
 
+test('workloads of one long name are told apart by its end', async () => {
+  const [job] = one.fake.world.jobs;
+  const stem = 'finetune-llama-3-70b-instruct-lora-rank-64-alpha-128';
+  const made = [7, 12].map((index) => ({
+    ...job!,
+    uid: `long-${index}`,
+    name: `${stem}-${index}`,
+    created: job!.created,
+  }));
+  one.fake.world.jobs.push(...made);
+  const [event] = one.fake.world.events;
+  one.fake.world.events.unshift({ ...event!, object: { kind: 'PyTorchJob', namespace: 'vision', name: `${stem}-12` } });
+  const page = await one.page({ width: 390 });
+  await go(page, '/workloads?q=finetune-llama', 'Workloads');
+  const ends = await page.waitForSelector('.grid-body .name-link').then(() =>
+    page.locator('.grid-body .name-link').evaluateAll((links) =>
+      links.map((link) => {
+        const range = document.createRange();
+        const text = link.querySelector('.halves')?.lastChild as Text;
+        range.selectNodeContents(text);
+        const cell = link.closest('[role=cell]') as HTMLElement;
+        return [text.data, range.getBoundingClientRect().right <= cell.getBoundingClientRect().right];
+      }),
+    ),
+  );
+  assert.deepEqual(ends.sort(), [
+    ['-12', true],
+    ['-7', true],
+  ]);
+  assert.equal(await page.getByRole('link', { name: `${stem}-7`, exact: true }).count(), 1);
+  for (const [address, heading] of [
+    ['/', 'Overview'],
+    [`/job?namespace=${job!.namespace}&name=${stem}-7&kind=${job!.kind}`, stem],
+  ] as const) {
+    await go(page, address, heading);
+    await page.waitForLoadState('networkidle');
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${address} is ${width} px wide`);
+  }
+  one.fake.world.jobs.splice(-2);
+  one.fake.world.events.shift();
+  await page.context().close();
+});
+
 test('no table is wider than a screen of 1280', async () => {
   const page = await one.page({ width: 1280 });
   let tables = 0;

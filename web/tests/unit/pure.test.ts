@@ -11,13 +11,14 @@ import {
   gpuTime,
   heldTimeText,
   lostWorkText,
+  nameParts,
   number,
   percent,
   ratio,
   span,
 } from '../../src/lib/format.ts';
-import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
-import { withOthers } from '../../src/lib/curves.ts';
+import { align, fittedFrom, growth, grown, integral, sum, within } from '../../src/lib/history.ts';
+import { highest, stack, withOthers } from '../../src/lib/curves.ts';
 import { applied } from '../../src/lib/delta.ts';
 import { wrongImage } from '../../src/lib/image.ts';
 import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory } from '../../src/lib/job_form.ts';
@@ -68,6 +69,13 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.equal(lostWorkText({ lostGpuSeconds: 58, heldGpuSeconds: 5400 }), '58 GPU-seconds of 1.5 GPU-hours');
   assert.equal(lostWorkText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), 'none');
   assert.equal(lostWorkText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
+});
+
+test('the end of a long name is kept, by which names of one series differ', () => {
+  assert.deepEqual(nameParts('mnist-3'), ['mnist-3', '']);
+  assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
+  assert.deepEqual(nameParts('vision/sweep-learning-rate-x-batch'), ['vision/sweep-learning-rate-x', '-batch']);
+  assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_lar', 'ge_model']);
 });
 
 test('a span of time has at most two units', () => {
@@ -222,6 +230,32 @@ test('an integral is value times seconds, and a counter may start again', () => 
   assert.equal(integral(series([0, 10, 20], [2, 4, 100])), 60);
   assert.equal(integral(series([0, 10], [null, 1])), 0);
   assert.equal(growth(series([0, 1, 2, 3], [5, 7, null, 1])), 3);
+});
+
+test('a part of the time is never more than all, whichever was sampled first', () => {
+  // What is held was read before the total is known, and after nodes have gone.
+  const held = series([0, 15, 30, 45], [4, 4, 4, 4]);
+  assert.deepEqual(within(held, series([30, 45], [8, 2])), { part: 60, whole: 120 });
+  assert.deepEqual(within(held, series([0, 15, 30, 45], [2, 2, 2, 2])), { part: 90, whole: 90 });
+  assert.deepEqual(within(held, undefined), { part: 0, whole: 0 });
+});
+
+test('stacked curves have a gap where nothing is known', () => {
+  const stacked = stack([
+    [1, null, 2],
+    [3, null, null],
+  ]);
+  assert.deepEqual(stacked, [
+    [1, null, 2],
+    [4, null, 2],
+  ]);
+});
+
+test('a curve that may leave the chart does not flatten the others', () => {
+  const curves = [{}, { loose: true }, { right: true }];
+  assert.equal(highest(curves, [[4, 2], [234], [900]]), 8);
+  assert.equal(highest(curves, [[4, 2], [5], [900]]), 5);
+  assert.equal(highest(curves, [[0], [234], [900]]), 234);
 });
 
 test('a curve is continued by what the view said later', () => {
