@@ -296,7 +296,7 @@ class Questions(PagesTest):
         self.assertIn("large waits for 9 GPUs", why["sentence"])
         self.assertTrue(why["lines"])
         self.assertEqual(why["needs"]["gpus"], 9)
-        self.assertTrue(any("node" in start["text"] for start in why["starts"]), why)
+        self.assertTrue(any("node" in change for change in why["wouldStartWith"]), why)
         live = pages.live()
         live.send({"op": "subscribe", "id": 1, "view": "why", "params": params})
         self.assertIn("large waits", live.message()["data"]["sentence"])

@@ -68,26 +68,23 @@ class WhyReport {
       add("Decided:  ", facts_.goodput->decision);
       add("GPU type: ", facts_.goodput->type_decision);
     }
-    if (!facts_.WaitsForScheduler() || FailureDecides()) return out;
-    if (facts_.hidden) {
-      return out +
-             "Only users who can read the whole cluster see what uses the nodes and what would " +
-             "start the job.\n";
+    if (!SchedulerDecides()) return out;
+    if (!facts_.hidden) {
+      if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
     }
-    if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
-    if (!forecast_.now.places.empty()) return out + PlacedText();
-    if (forecast_.changes.empty()) return out;
+    out += StartText();
+    const std::vector<std::string> changes = Changes();
+    if (changes.empty()) return out;
     // Not each job whose end would do is tried.
-    out +=
-        StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start", ", for example, with",
-               forecast_.changes.size() == 1 ? "" : " any one of these", ":\n");
-    for (const std::string& change : forecast_.changes) out += StrCat("  ", change, "\n");
+    out += StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start",
+                  ", for example, with", changes.size() == 1 ? "" : " any one of these", ":\n");
+    for (const std::string& change : changes) out += StrCat("  ", change, "\n");
     return out;
   }
 
   json::Value Json() const {
     json::Array changes;
-    for (const std::string& change : forecast_.changes) changes.emplace_back(change);
+    for (std::string& change : Changes()) changes.emplace_back(std::move(change));
     json::Array nodes;
     for (const NodeView& node : facts_.nodes) {
       nodes.push_back(json::Object{{"name", node.name},
@@ -104,6 +101,9 @@ class WhyReport {
                                    {"nodes", std::move(nodes)},
                                    {"wouldStartWith", std::move(changes)}};
     if (const std::string next = NextText(); !next.empty()) json::Set(out, {"next"}, next);
+    if (const std::string start = StartText(); !start.empty()) {
+      json::Set(out, {"start"}, std::string(Trim(start)));
+    }
     if (const std::string_view until = PreemptsFrom(); !until.empty()) {
       json::Set(out, {"preemptsFrom"}, until);
     }
@@ -540,6 +540,24 @@ class WhyReport {
       holders.push_back(StrCat(name, " ", gpus ? GpuText(amount) : CpuText(amount)));
     }
     return holders.empty() ? "-" : Join(holders, ", ");
+  }
+
+  bool SchedulerDecides() const { return facts_.WaitsForScheduler() && !FailureDecides(); }
+
+  // Each alone would start it; none where nothing has to change, or where that is not to be seen.
+  std::vector<std::string> Changes() const {
+    if (!SchedulerDecides() || facts_.hidden || !forecast_.now.places.empty()) return {};
+    return forecast_.changes;
+  }
+
+  // When it starts as things are, or why that is not told.
+  std::string StartText() const {
+    if (!SchedulerDecides()) return "";
+    if (facts_.hidden) {
+      return "Only users who can read the whole cluster see what uses the nodes and what would "
+             "start the job.\n";
+    }
+    return forecast_.now.places.empty() ? "" : PlacedText();
   }
 
   std::string PlacedText() const {

@@ -280,6 +280,12 @@ TEST(WhyReport, SaysWhenAPlacedJobStarts) {
   EXPECT_TRUE(WhyText(WaitingJob(), forecast)
                   .ends_with("It will start when these pods have stopped:\n"
                              "  team/old-0 on node-1\n"));
+  // Who reads the document is told the same.
+  forecast.changes = {"one more node like node-1"};
+  const json::Value document = WhyJson(WaitingJob(), forecast);
+  EXPECT_EQ(json::GetString(document, {"start"}),
+            "It will start when these pods have stopped:\n  team/old-0 on node-1");
+  EXPECT_TRUE(json::GetArray(document, {"wouldStartWith"}).empty());
 }
 
 TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
@@ -290,6 +296,9 @@ TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
             "Why:      no node has 2 free GPUs\n"
             "Only users who can read the whole cluster see what uses the nodes and what would "
             "start the job.\n");
+  EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"start"}),
+            "Only users who can read the whole cluster see what uses the nodes and what would "
+            "start the job.");
 }
 
 TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {

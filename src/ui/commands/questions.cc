@@ -93,11 +93,6 @@ Result<json::Value> AskWhy(cli::Session& session,
       out, {"needs"},
       json::Value(json::Object{
           {"members", job.replicas}, {"least", job.least}, {"gpus", Number(job.milli_gpus)}}));
-  json::Array starts;
-  for (const std::string& change : answer.forecast.changes) {
-    starts.push_back(json::Object{{"change", change}, {"text", change}});
-  }
-  json::Set(out, {"starts"}, json::Value(std::move(starts)));
   json::Set(out, {"displaces"}, json::Value(Displaced(answer.forecast.now)));
   json::Set(out, {"placement"}, json::Value(Placement(answer.forecast.now)));
   return out;

@@ -323,7 +323,8 @@ export interface WhyData {
   status?: string;
   waits?: boolean;
   next?: string; // what a user does about it
-  starts?: { change: string; text: string }[];
+  wouldStartWith?: string[]; // each alone
+  start?: string; // when it starts as things are, or why that is not told
   ahead?: { namespace: string; name: string }[];
   displaces?: ({ namespace: string; name: string; members?: number } | string)[];
 }

@@ -2,10 +2,15 @@
 import type { WhyData } from '../lib/types.ts';
 import { Card } from './basic.tsx';
 
-// What swell why prints, without what the page says elsewhere: the sentence above it and the next step below it.
-function linesBeside({ lines, sentence, next }: WhyData): string[] {
+// What swell why prints, without what the page says elsewhere: the sentence above it, and below it the next step and
+// what starts the job, which ends the text.
+function linesBeside({ lines, sentence, next, start }: WhyData): string[] {
   const first = (line: string) => line === sentence || line === `${sentence}.`;
-  return lines.filter((line) => !first(line) && !(next && line.startsWith('Next:')));
+  const startAt = lines.findIndex(
+    (line) => /^It would (?:start|grow), for example, with\b/.test(line) || line === start?.split('\n')[0],
+  );
+  const before = startAt < 0 ? lines : lines.slice(0, startAt);
+  return before.filter((line) => !first(line) && !(next && line.startsWith('Next:')));
 }
 
 export function WhyCard({ why }: { why: WhyData }) {

@@ -117,21 +117,19 @@ function NextStep({ why, status }: { why: WhyData; status: string }) {
   return <Card title="What to do next">{why.next ? <p>{why.next}.</p> : <p class="muted">{done}</p>}</Card>;
 }
 
-function Starts({ starts }: { starts: NonNullable<WhyData['starts']> }) {
+// What swell why says of it, and nothing where that says nothing.
+function Starts({ changes, start }: { changes: string[]; start?: string }) {
+  if (changes.length === 0 && !start) return null;
   return (
-    <Card title="What would start it">
-      {starts.length === 0 ? (
-        <p class="muted">No small change is known that would start it.</p>
-      ) : (
-        <ul class="stack" style={{ gap: '8px' }}>
-          {starts.map((one, index) => (
-            <li key={index}>
-              <strong>{one.change}</strong>
-              {one.text !== one.change && <div class="muted">{one.text}</div>}
-            </li>
-          ))}
-        </ul>
-      )}
+    <Card title={changes.length > 0 ? 'What would start it' : 'When it starts'}>
+      {start && <p style={{ whiteSpace: 'pre-line' }}>{start}</p>}
+      <ul class="stack" style={{ gap: '8px' }}>
+        {changes.map((change) => (
+          <li key={change}>
+            <strong>{change}</strong>
+          </li>
+        ))}
+      </ul>
     </Card>
   );
 }
@@ -173,7 +171,6 @@ function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
-  const starts = why?.starts ?? [];
   if (!why) {
     return (
       <Card title="Why">
@@ -188,7 +185,7 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       <Needs needs={why.needs ?? {}} />
       <div class="columns">
         <NextStep why={why} status={row.status} />
-        {why.waits && (starts.length > 0 || !why.next) && <Starts starts={starts} />}
+        <Starts changes={why.wouldStartWith ?? []} start={why.start} />
         <Ahead jobs={why.ahead ?? []} />
         <Displaced jobs={why.displaces ?? []} />
       </div>

@@ -629,7 +629,7 @@ export function why(row: WorkloadRow | undefined): WhyData {
       status: row.status,
       waits: true,
       next: `swell describe ${row.name} -n ${row.namespace} shows what its node tried`,
-      starts: [],
+      wouldStartWith: [],
     };
   if (row.status !== 'Pending')
     return { sentence: `${row.name} is ${row.status}.`, lines: [], status: row.status, waits: false };
@@ -637,15 +637,14 @@ export function why(row: WorkloadRow | undefined): WhyData {
     status: row.status,
     waits: true,
     sentence: `${row.name} waits: it needs ${row.gpus.requested} GPUs at once, and none is free.`,
-    lines: ['All 64 GPUs are held.', `${row.project} holds its quota, so it cannot take GPUs back from others.`],
-    needs: { gpus: row.gpus.requested, pool: row.pool, members: row.members.requested },
-    starts: [
-      {
-        change: `Raise the quota of ${row.project} by ${row.gpus.requested}`,
-        text: 'It would start at once, and take GPUs from vision.',
-      },
-      { change: 'Add one node', text: 'It would start there.' },
+    lines: [
+      'All 64 GPUs are held.',
+      `${row.project} holds its quota, so it cannot take GPUs back from others.`,
+      'It would start, for example, with any one of these:',
+      '  one more node like node-1',
     ],
+    needs: { gpus: row.gpus.requested, pool: row.pool, members: row.members.requested },
+    wouldStartWith: [`a GPU quota of ${row.gpus.requested} for ${row.project}`, 'one more node like node-1'],
     ahead: [{ namespace: 'vision', name: 'resnet-3' }],
     displaces: [{ namespace: 'vision', name: 'unet-4', members: 2 }],
   };
