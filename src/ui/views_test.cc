@@ -6,6 +6,7 @@
 #include "base/temp_dir.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/user.h"
+#include "kube/client/usage_record.h"
 #include "ui/history/history_keeper.h"
 #include "ui/ui_test_util.h"
 
@@ -67,6 +68,23 @@ TEST_F(ViewsTest, WhatOthersHoldIsNotFreeAndTheirsIsNotNamed) {
   EXPECT_EQ(Held(overview), 2);
   EXPECT_EQ(json::GetInt(overview, {"gpus", "free"}), 2);
   EXPECT_TRUE(json::GetBool(overview, {"partial"}));
+}
+
+TEST_F(ViewsTest, WhoSeesTheNodesSeesWhatWasPreemptedAsInTheHistory) {
+  client::UsageDay day;
+  day.date = client::UsageDate(server_.executor.Now());
+  client::UsageRow& row = day.Row("speech", "sam", 0);
+  row.preempted = 3;
+  row.lost_gpu_s = 120.4;
+  const std::string ns(client::kUsageNamespace);
+  Create("/api/v1/namespaces", StrCat(R"({"metadata":{"name":")", ns, R"("}})"));
+  Create(StrCat("/api/v1/namespaces/", ns, "/configmaps"), json::Print(day.ToConfigMap(ns)));
+  Settle();
+  for (const char* token : {"admin-token", "jane-token", "john-token"}) {
+    const json::Value overview = See("overview", token);
+    EXPECT_EQ(json::GetInt(overview, {"preemptionsToday"}), 3) << token;
+    EXPECT_EQ(json::GetInt(overview, {"lostGpuSecondsToday"}), 120) << token;
+  }
 }
 
 TEST_F(ViewsTest, OnlyAdministratorsSeeUsers) {

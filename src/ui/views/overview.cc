@@ -78,11 +78,11 @@ void AddJobs(const ViewInput& input, bool& partial, json::Object& out) {
       {"running", running}, {"pending", pending}, {"oldestPendingSince", TimeOrNull(oldest)}};
 }
 
-// From the account of use, for users that may read it.
+// From the account of use. Sums over the cluster are for all who see its nodes, as in its history.
 void AddToday(const ViewInput& input, json::Object& out) {
   out["preemptionsToday"] = nullptr;
   out["lostGpuSecondsToday"] = nullptr;
-  if (!input.rights.May(Kind::kUsage, client::kUsageNamespace)) return;
+  if (!input.rights.May(Kind::kNode, "")) return;
   const std::string name = client::UsageConfigMapName(client::UsageDate(input.now));
   client::UsageRow sum;
   const ObjectMap& days = input.state.Of(Kind::kUsage);
