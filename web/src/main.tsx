@@ -2,14 +2,13 @@
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import { render, type ComponentType } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { session, startSession } from './lib/api.ts';
+import { session, startSession, unreached } from './lib/api.ts';
 import { startClock } from './lib/clock.ts';
 import { start, stop } from './lib/live.ts';
 import { place, startRouter } from './lib/router.ts';
 import { startTheme } from './lib/theme.ts';
 import { Empty } from './parts/basic.tsx';
-import { Login } from './parts/login.tsx';
+import { Login, Reaching } from './parts/login.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Analytics } from './screens/analytics.tsx';
 import { CronPage, Crons } from './screens/crons.tsx';
@@ -54,13 +53,7 @@ function NotFound() {
 }
 
 function App() {
-  const loggedIn = Boolean(session.value);
-  useEffect(() => {
-    if (!loggedIn) return undefined;
-    start();
-    return stop;
-  }, [loggedIn]);
-  if (session.value === undefined) return null;
+  if (session.value === undefined) return <Reaching />;
   if (session.value === null) return <Login />;
   const Screen = SCREENS[place.value.path] ?? NotFound;
   return (
@@ -72,9 +65,26 @@ function App() {
   );
 }
 
+const root = document.getElementById('app');
+let shown = false;
+
+// The frame of index.html stays on the page until there is something to show in it.
+function show(): void {
+  if (shown || !root) return;
+  shown = true;
+  root.replaceChildren();
+  render(<App />, root);
+}
+
 startTheme();
 startRouter();
 startClock();
+session.subscribe((now) => {
+  if (now === undefined) return;
+  // Before the first screen is made: the connection is there when that has been painted.
+  if (now) start();
+  else stop();
+  show();
+});
+unreached.subscribe((why) => why && show());
 void startSession();
-const root = document.getElementById('app');
-if (root) render(<App />, root);

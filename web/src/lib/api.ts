@@ -1,5 +1,6 @@
 // Requests to the server of these pages: the session, and the API server behind it.
 import { signal } from '@preact/signals';
+import { sentence } from './format.ts';
 
 export interface Session {
   user: string;
@@ -10,6 +11,8 @@ export interface Session {
 // undefined: not known yet; null: nobody is logged in.
 export const session = signal<Session | null | undefined>(undefined);
 export const loginHint = signal('');
+// Why it is not known yet, while the server is asked again.
+export const unreached = signal('');
 
 export interface Cause {
   field: string;
@@ -112,22 +115,41 @@ export function objectPath(apiVersion: string, plural: string, namespace?: strin
   return `${root}${place}/${plural}${name ? `/${encodeURIComponent(name)}` : ''}`;
 }
 
+const RETRY_FIRST_MS = 300;
+const RETRY_MOST_MS = 5_000;
+const notReached = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status >= 502);
+
+// A cluster that starts, or a machine whose network changes, answers soon: that is no reason to log in again.
+async function untilAnswered(ask: () => Promise<Session>): Promise<Session> {
+  for (let pause = RETRY_FIRST_MS; ; pause = Math.min(2 * pause, RETRY_MOST_MS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!notReached(error)) throw error;
+      unreached.value = sentence(errorText(error));
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+}
+
 // The one-time code stands in the fragment, which is never sent to a server by itself.
 export async function startSession(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
   if (code) {
     history.replaceState(null, '', location.pathname + location.search);
     try {
-      session.value = await json<Session>('POST', '/ui/api/login', { body: { code } });
+      session.value = await untilAnswered(() => json<Session>('POST', '/ui/api/login', { body: { code } }));
       return;
     } catch (error) {
-      loginHint.value = `${errorText(error)} Run swell ui again for a new address, or log in with a token.`;
+      loginHint.value = `${sentence(errorText(error))} Run swell ui again for a new address, or log in with a token.`;
     }
   }
   try {
-    session.value = await json<Session>('GET', '/ui/api/session');
+    session.value = await untilAnswered(() => json<Session>('GET', '/ui/api/session'));
+    loginHint.value = '';
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 401) && !loginHint.value) loginHint.value = errorText(error);
+    if (!(error instanceof ApiError && error.status === 401) && !loginHint.value)
+      loginHint.value = sentence(errorText(error));
     session.value = null;
   }
 }

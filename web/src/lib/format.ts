@@ -143,6 +143,12 @@ export function lostWorkText(job: GpuAccount): string {
   return lost > 0 && held ? `${gpuTime(lost)} of ${gpuTime(held)}` : gpuTime(lost);
 }
 
+// What a server said, as a sentence by itself.
+export function sentence(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(whole) ? whole : `${whole}.`;
+}
+
 const SHORT_NAME = 18;
 const TAIL_MOST = 8;
 

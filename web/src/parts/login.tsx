@@ -1,8 +1,22 @@
 // Logging in with a token, where no one-time code came with the address.
 import { useState } from 'preact/hooks';
-import { errorText, login, loginHint } from '../lib/api.ts';
+import { errorText, login, loginHint, unreached } from '../lib/api.ts';
+import { sentence } from '../lib/format.ts';
 import { Button } from './basic.tsx';
 import { Brand } from './icons.tsx';
+
+// While it is not known who is there.
+export function Reaching() {
+  if (!unreached.value) return null;
+  return (
+    <main class="login">
+      <div class="card" role="status">
+        <h1>Connecting to Swell …</h1>
+        <p class="muted">{unreached.value} The page asks again by itself.</p>
+      </div>
+    </main>
+  );
+}
 
 export function Login() {
   const [token, setToken] = useState('');
@@ -15,7 +29,7 @@ export function Login() {
       // A kubeconfig that is pasted whole has the token in it.
       await login(/\btoken:\s*["']?([^\s"']+)/.exec(token)?.[1] ?? token.trim());
     } catch (error) {
-      setWrong(errorText(error));
+      setWrong(sentence(errorText(error)));
       setBusy(false);
     }
   };

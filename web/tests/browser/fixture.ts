@@ -49,9 +49,12 @@ export function stage(jobs = 60): Stage {
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     page.on('pageerror', (error) => made.troubles.push(`${page.url()}: ${error.message}`));
-    // Interfaces of the machine come and go while other tests run; the page asks again.
+    // Interfaces of the machine come and go while other tests run, and one test resets connections; the page asks again.
     page.on('console', (message) => {
-      if (message.type() === 'error' && !/40[1349]|422|WebSocket|ERR_NETWORK_CHANGED/.test(message.text()))
+      if (
+        message.type() === 'error' &&
+        !/40[1349]|422|WebSocket|ERR_NETWORK_CHANGED|ERR_CONNECTION_RESET/.test(message.text())
+      )
         made.troubles.push(`${page.url()}: ${message.text()}`);
     });
     await page.goto(login ? `${made.fake.url}/#code=${CODE}` : made.fake.url);

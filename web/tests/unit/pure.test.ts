@@ -15,6 +15,7 @@ import {
   number,
   percent,
   ratio,
+  sentence,
   span,
 } from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum, within } from '../../src/lib/history.ts';
@@ -69,6 +70,11 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.equal(lostWorkText({ lostGpuSeconds: 58, heldGpuSeconds: 5400 }), '58 GPU-seconds of 1.5 GPU-hours');
   assert.equal(lostWorkText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), 'none');
   assert.equal(lostWorkText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
+});
+
+test('what a server said becomes a sentence', () => {
+  assert.equal(sentence('the cluster does not accept this token'), 'The cluster does not accept this token.');
+  assert.equal(sentence('Nobody is there.'), 'Nobody is there.');
 });
 
 test('the end of a long name is kept, by which names of one series differ', () => {
