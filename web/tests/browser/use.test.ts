@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { TOKEN } from '../fake/server.ts';
+import { CODE, TOKEN } from '../fake/server.ts';
 import { go, noTroubles, seriousFindings, stage, texts } from './fixture.ts';
 
 const one = stage();
@@ -12,6 +12,46 @@ const wrongAt = (page: Page, label: string) =>
     .locator('.field', { has: page.getByLabel(label, { exact: true }) })
     .locator('.wrong')
     .innerText();
+
+test('a login that does not reach the server is tried again, and so is a session', async () => {
+  const page = await one.page({ login: false });
+  const cut = { login: 1, session: 2 };
+  await page.route(/\/ui\/api\/(login|session)$/, (route) => {
+    const what = route.request().url().endsWith('login') ? 'login' : 'session';
+    cut[what] -= 1;
+    return cut[what] >= 0 ? route.abort('connectionreset') : route.continue();
+  });
+  await page.goto('about:blank');
+  await page.goto(`${one.fake.url}/#code=${CODE}`);
+  await page.waitForSelector('h1:has-text("Connecting")');
+  await page.waitForSelector('h1:has-text("Overview")');
+  assert.equal(cut.login, -1);
+  await page.reload();
+  await page.waitForSelector('[role=status]:has-text("The server cannot be reached")');
+  await page.waitForSelector('h1:has-text("Overview")');
+  assert.equal(cut.session, -1);
+  await page.context().close();
+});
+
+test('the frame is there before it is known who looks, and the session is asked for once', async () => {
+  const page = await one.page();
+  let asked = 0;
+  let answer = (): void => undefined;
+  const held = new Promise<void>((done) => (answer = done));
+  await page.route('**/ui/api/session', async (route) => {
+    asked += 1;
+    await held;
+    await route.continue();
+  });
+  await page.reload();
+  await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0);
+  assert.deepEqual(await texts(page, '#app'), ['Swell']);
+  answer();
+  await page.waitForSelector('h1:has-text("Overview")');
+  assert.equal(await page.locator('.frame').count(), 1);
+  assert.equal(asked, 1);
+  await page.context().close();
+});
 
 test('a token logs in, a wrong one says why', async () => {
   const page = await one.page({ login: false });
