@@ -161,6 +161,15 @@ export function nameParts(name: string): [string, string] {
   return [name.slice(0, tail), name.slice(tail)];
 }
 
+// A member is named without its job, which the row names: what is left has room for the cause.
+export function reasonText({ reason, name, kind }: { reason?: string | null; name: string; kind: string }): string {
+  const said = reason ?? '';
+  for (const prefix of [`${name}-`, `${kind} ${name} `]) {
+    if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
+  }
+  return said;
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }

@@ -28,10 +28,10 @@ function badgeOf(code: number): string {
 function Answer({ row }: { row: AuditEvent }) {
   const code = row.responseStatus?.code;
   if (!code) return <span class="muted">none</span>;
+  const text = [code, row.responseStatus?.reason].filter(Boolean).join(' ');
   return (
-    <span class={`badge ${badgeOf(code)}`}>
-      {code}
-      {row.responseStatus?.reason ? ` ${row.responseStatus.reason}` : ''}
+    <span class={`badge ${badgeOf(code)}`} title={text}>
+      <span class="cut">{text}</span>
     </span>
   );
 }
@@ -67,7 +67,7 @@ export const AUDIT_COLUMNS: Column<AuditEvent>[] = [
     title: 'Answer',
     value: (row) => row.responseStatus?.code,
     cell: (row) => <Answer row={row} />,
-    width: 130,
+    width: 142,
     grow: 0.4,
     filter: true,
   },

@@ -53,8 +53,12 @@ function Squares({ node, max }: { node: NodeRow; max?: number }) {
   return <GpuSquares gpus={squaresOf(node).slice(0, max)} away={node.status !== 'Ready'} idle={idle} />;
 }
 
+// "Ready,SchedulingDisabled" in the word of the button; what is unhealthy stands under Health.
+const statusOf = ({ status, unschedulable }: NodeRow) =>
+  `${status.split(',')[0] ?? status}${unschedulable ? ', cordoned' : ''}`;
+
 function NodeStatus({ node }: { node: NodeRow }) {
-  return <Status word={node.unschedulable ? `${node.status}, cordoned` : node.status} reason={node.reason} />;
+  return <Status word={statusOf(node)} reason={node.reason} />;
 }
 
 const sentenceOf = (health: NodeHealth) => `The node ${health.text.startsWith('has ') ? '' : 'is '}${health.text}.`;
@@ -72,9 +76,9 @@ const COLUMNS: Column<NodeRow>[] = [
   {
     key: 'status',
     title: 'Status',
-    value: (row) => row.status,
+    value: statusOf,
     cell: (row) => <NodeStatus node={row} />,
-    width: 130,
+    width: 150,
     filter: true,
   },
   {

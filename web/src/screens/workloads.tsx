@@ -1,7 +1,7 @@
 // All workloads: filters, order, columns, CSV, and what can be done to many at once.
 import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, number, runOf, span, waitOf } from '../lib/format.ts';
+import { dateTime, number, reasonText, runOf, span, waitOf } from '../lib/format.ts';
 import { byState, isOver } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
@@ -41,7 +41,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     value: (row) => row.reason,
     cell: (row) => (
       <span class="cut two muted" title={row.reason ?? undefined}>
-        {row.reason || '–'}
+        {reasonText(row) || '–'}
       </span>
     ),
     width: 200,

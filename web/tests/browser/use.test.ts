@@ -594,7 +594,7 @@ test('a node is drained', async () => {
   await page.getByRole('button', { name: 'Drain' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Drain' }).click();
   await page.waitForSelector('.toast:has-text("leave it")');
-  await page.waitForSelector('h1 + .badge:has-text("cordoned")');
+  await page.waitForSelector('h1 + .badge.wait > :text-is("Ready, cordoned")');
   assert.equal(node.pods.length, 1);
   await page.getByRole('button', { name: 'Uncordon' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Uncordon' }).click();

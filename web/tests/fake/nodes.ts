@@ -26,7 +26,11 @@ function evict(call: Call, evicted: string): void {
 
 function patchNode(call: Call, name: string): void {
   const { fake, body } = call;
-  for (const one of fake.world.nodes) if (one.name === name) one.unschedulable = /"unschedulable":true/.test(body);
+  for (const one of fake.world.nodes) {
+    if (one.name !== name) continue;
+    one.unschedulable = /"unschedulable":true/.test(body);
+    one.status = one.unschedulable ? 'Ready,SchedulingDisabled' : 'Ready';
+  }
   fake.changed();
   answer(call, 200, {});
 }

@@ -15,6 +15,7 @@ import {
   number,
   percent,
   ratio,
+  reasonText,
   sentence,
   span,
 } from '../../src/lib/format.ts';
@@ -75,6 +76,14 @@ test('numbers are short, and a missing one is a dash', () => {
 test('what a server said becomes a sentence', () => {
   assert.equal(sentence('the cluster does not accept this token'), 'The cluster does not accept this token.');
   assert.equal(sentence('Nobody is there.'), 'Nobody is there.');
+});
+
+test('the reason of a row does not name its workload again', () => {
+  const row = { name: 'sweep-3', kind: 'Job' };
+  assert.equal(reasonText({ ...row, reason: 'sweep-3-x7 failed: exit 1' }), 'x7 failed: exit 1');
+  assert.equal(reasonText({ ...row, reason: 'Job sweep-3 is suspended' }), 'is suspended');
+  assert.equal(reasonText({ ...row, reason: 'sweep-30-x7 failed' }), 'sweep-30-x7 failed');
+  assert.equal(reasonText({ ...row, reason: null }), '');
 });
 
 test('the end of a long name is kept, by which names of one series differ', () => {
