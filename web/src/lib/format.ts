@@ -150,15 +150,22 @@ export function sentence(text: string): string {
 }
 
 const SHORT_NAME = 18;
-const TAIL_MOST = 8;
+const TAIL_MOST = 10;
 
-// A long name in two parts. Those of one series differ at their end, so that the second is never cut: "finetune-llama-3",
-// "-43".
+// A long name in two parts. Those of one series, and the pods of a job, differ at their end, so that the second is never
+// cut: "finetune-llama-3", "-worker-1".
 export function nameParts(name: string): [string, string] {
   if (name.length <= SHORT_NAME) return [name, ''];
-  const dash = name.lastIndexOf('-');
-  const tail = name.length - dash <= TAIL_MOST && dash > 0 ? dash : name.length - TAIL_MOST;
+  const dash = name.indexOf('-', name.length - TAIL_MOST);
+  const tail = dash > 0 ? dash : name.length - TAIL_MOST;
   return [name.slice(0, tail), name.slice(tail)];
+}
+
+// About how wide a text is, in widths of a digit.
+export function widthOf(text: string): number {
+  const narrow = text.match(/[-.:/fijlrtI]/g)?.length ?? 0;
+  const wide = text.match(/[mwMW]/g)?.length ?? 0;
+  return text.length - 0.4 * narrow + 0.5 * wide;
 }
 
 // A member is named without its job, which the row names: what is left has room for the cause.

@@ -282,7 +282,7 @@ function Legend({ props, off, toggle, cursor, top }: LegendProps) {
             <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />
           )}
           {curve.label} <span class="val">{(curve.right ? number : show)(curve.values[at])}</span>
-          {curve.loose && (curve.values[at] ?? 0) > top * HEADROOM && <span>, above the chart</span>}
+          {curve.loose && (curve.values[at] ?? 0) > top * HEADROOM && <span>(above the chart)</span>}
         </button>
       ))}
       {time !== undefined && <span>{dateTime(time * 1000)}</span>}

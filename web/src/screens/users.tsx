@@ -48,7 +48,7 @@ const COLUMNS: Column<UserRow>[] = [
     ),
     width: 180,
   },
-  { key: 'role', title: 'Role', value: (row) => row.role, width: 120, grow: 0.5, filter: true },
+  { key: 'role', title: 'Role', value: (row) => row.role, width: 132, grow: 0.5, filter: true },
   { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200 },
   {
     key: 'projects',

@@ -4,6 +4,7 @@ import { pieces, plainText } from '../../src/lib/ansi.ts';
 import {
   runOf,
   waitOf,
+  widthOf,
   ago,
   bound,
   bytes,
@@ -89,8 +90,9 @@ test('the reason of a row does not name its workload again', () => {
 test('the end of a long name is kept, by which names of one series differ', () => {
   assert.deepEqual(nameParts('mnist-3'), ['mnist-3', '']);
   assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
-  assert.deepEqual(nameParts('vision/sweep-learning-rate-x-batch'), ['vision/sweep-learning-rate-x', '-batch']);
-  assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_lar', 'ge_model']);
+  assert.deepEqual(nameParts('vision/tf-wide-deep-80-worker-1'), ['vision/tf-wide-deep-80', '-worker-1']);
+  assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_l', 'arge_model']);
+  assert.ok(widthOf('-worker-1') < 9 && widthOf('mmm') > 4);
 });
 
 test('a span of time has at most two units', () => {
