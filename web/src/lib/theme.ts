@@ -48,6 +48,7 @@ const COLOURS_KEY = 'swell.colours';
 const places = new Map<string, number>();
 const learned = signal(0);
 let read = false;
+let listed = false; // whether the list of projects has come
 
 function readPlaces(): void {
   if (read) return;
@@ -96,14 +97,16 @@ export function learnProjects(rows: { name: string; created?: string }[]): void 
     for (const [other, place] of places) if (place === at && !now.has(other)) places.delete(other);
     places.set(name, at);
   }
-  if (fresh.length === 0) return;
-  keepPlaces();
-  learned.value += 1;
+  if (fresh.length > 0) keepPlaces();
+  if (fresh.length > 0 || !listed) learned.value += 1;
+  listed = true;
 }
 // `again`: another name has the colour, too.
 export function colourOf(name: string): { index: number; again: boolean } {
   void learned.value;
   readPlaces();
+  // Before the list is there, the order in which parts of a page ask would decide, and differ in each browser.
+  if (!listed && !places.has(name)) return { index: name.length % PALETTE, again: false };
   const at = placeOf(name, places, new Set());
   places.set(name, at);
   return { index: at % PALETTE, again: at >= PALETTE };
