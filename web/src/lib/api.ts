@@ -117,7 +117,11 @@ export function objectPath(apiVersion: string, plural: string, namespace?: strin
 
 const RETRY_FIRST_MS = 300;
 const RETRY_MOST_MS = 5_000;
-const notReached = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status >= 502);
+
+// The server, or what stands before it, did not answer.
+export function isUnreached(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 502);
+}
 
 // A cluster that starts, or a machine whose network changes, answers soon: that is no reason to log in again.
 async function untilAnswered(ask: () => Promise<Session>): Promise<Session> {
@@ -125,7 +129,7 @@ async function untilAnswered(ask: () => Promise<Session>): Promise<Session> {
     try {
       return await ask();
     } catch (error) {
-      if (!notReached(error)) throw error;
+      if (!isUnreached(error)) throw error;
       unreached.value = sentence(errorText(error));
       await new Promise((done) => setTimeout(done, pause));
     }

@@ -4,7 +4,7 @@
 // - A tab that is hidden for 30 s, or paused, subscribes to nothing.
 import { signal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { ApiError, errorText, json, query } from './api.ts';
+import { ApiError, errorText, isUnreached, json, query } from './api.ts';
 import { applied, type Delta } from './delta.ts';
 import { forgetNotes } from './tail.ts';
 
@@ -25,6 +25,8 @@ const TRIES_BEFORE_POLLING = 3;
 
 export const link = signal<Link>('connecting');
 export const paused = signal(false);
+// Whether the last request found the server.
+export const reached = signal(true);
 
 interface Subscription {
   id: number;
@@ -94,6 +96,7 @@ function connect(): void {
   made.onopen = () => {
     tries = 0;
     wasLive = true;
+    reached.value = true;
     stopPolling();
     link.value = 'live';
     for (const subscription of subscriptions.values()) subscribe(subscription);
@@ -140,10 +143,12 @@ async function pollOne(subscription: Subscription): Promise<void> {
       'GET',
       `/ui/api/views/${subscription.view}${query(subscription.params)}`,
     );
+    reached.value = true;
     if (answer.revision === subscription.revision && !subscription.state.peek().error) return;
     take({ id: subscription.id, ...answer });
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return stop();
+    reached.value = !isUnreached(error);
     take({ id: subscription.id, error: errorText(error) });
   }
 }

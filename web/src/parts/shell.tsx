@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { may } from '../lib/access.ts';
 import { logout, session } from '../lib/api.ts';
-import { link, paused, setPaused, useView } from '../lib/live.ts';
+import { link, paused, reached, setPaused, useView } from '../lib/live.ts';
 import { go, hrefOf, place } from '../lib/router.ts';
 import { learnProjects, setTheme, theme } from '../lib/theme.ts';
 import type { CronRow, NodeRow, PoolRow, ProjectRow, Rows, WorkloadRow } from '../lib/types.ts';
@@ -245,11 +245,13 @@ const LINKS = {
   connecting: ['Connecting', 'The connection to the server is being made.'],
   polling: ['Every 2 s', 'There is no live connection, so the pages are read again every 2 s.'],
   paused: ['Paused', 'Nothing is updated until you continue.'],
+  away: ['No connection', 'The server cannot be reached, so what is here is old. The pages ask it again every 2 s.'],
   hidden: ['Resting', 'The tab was hidden.'],
 } as const;
 
 function Top() {
-  const [word, meaning] = LINKS[link.value];
+  const state = link.value === 'polling' && !reached.value ? 'away' : link.value;
+  const [word, meaning] = LINKS[state];
   const dark = document.documentElement.dataset.theme === 'dark';
   return (
     <header class="top">
@@ -265,7 +267,7 @@ function Top() {
       </span>
       <Search />
       <div class="right">
-        <span class={`live is-${link.value}`} title={meaning} role="status">
+        <span class={`live is-${state}`} title={meaning} role="status">
           <span class="word">{word}</span>
           <span class="hidden-text">{meaning}</span>
         </span>

@@ -457,6 +457,12 @@ test('a change is on the page within half a second, and within a poll where ther
   row.status = 'Running';
   one.fake.changed();
   await polling.waitForSelector('.badge:has-text("Preempted")', { state: 'detached' });
+  await polling.route('**/ui/api/views/**', (route) => route.abort('connectionreset'));
+  await polling.waitForSelector('.live.is-away:has-text("No connection")');
+  await polling.waitForSelector('text=Workloads could not be read: The server cannot be reached.');
+  await polling.unroute('**/ui/api/views/**');
+  await polling.waitForSelector('.live.is-polling');
+  await polling.waitForSelector('text=Workloads could not be read', { state: 'detached' });
   one.fake.sockets = true;
   await polling.context().close();
 });
