@@ -17,9 +17,10 @@ namespace {
 
 constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr int kFruitlessMax = 8;
+constexpr Duration kFruitlessPause = std::chrono::seconds(1);
 
-// Promises are made anew each time, in job order, so that room never waits for one who could have
-// been served better, and nobody of lower rank slips in between.
+// Promises are made anew in each cycle, in job order. So no room is kept for a pod that has a
+// better place by now, and none goes to a job of lower rank first.
 void LiftPromises(CycleContext& context) {
   State& state = context.state;
   const std::vector<PodId> promised = state.lists.promised.Members();
@@ -33,7 +34,7 @@ void LiftPromises(CycleContext& context) {
   }
 }
 
-// Pods whose nominated node no longer means anything.
+// Takes away nominations that no promise stands behind any more.
 void ClearNominations(CycleContext& context) {
   State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
@@ -44,6 +45,15 @@ void ClearNominations(CycleContext& context) {
     state.SetHint(id, kNone);
   }
   std::sort(cleared.begin(), cleared.end());
+}
+
+void OrderWaiting(CycleContext& context) {
+  State& state = context.state;
+  state.SortQueued();
+  context.order = state.lists.queued;
+  for (size_t i = 0; i < context.order.size(); ++i) {
+    state.groups[context.order[i]].place = static_cast<int32_t>(i);
+  }
 }
 
 void RunActions(CycleContext& context, const CycleOptions& options) {
@@ -69,6 +79,25 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
     result.wake_at = wake_at_;
     return result;
   }
+  BeginCycle(state, now, due);
+  const QueueShares shares(state);
+  CycleContext context{.state = state,
+                       .settings = settings_,
+                       .stats = stats_,
+                       .now = now,
+                       .result = result,
+                       .shares = shares,
+                       .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
+                       .promised_first = memory_.fruitless > 0};
+  Decide(context, options);
+  EndCycle(context);
+  seen_actions_ = options.actions;
+  wake_at_ = result.wake_at;
+  if (recorder_ != nullptr) recorder_->AfterCycle(now, options, result);
+  return result;
+}
+
+void Scheduler::BeginCycle(State& state, WallTime now, bool due) {
   state.Refresh();
   if (failed_version_ != state.versions.model || due) failed_searches_.clear();
   failed_version_ = state.versions.model;
@@ -81,29 +110,24 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   state.cycle.touched.clear();
   ++state.cycle.number;
   state.ChooseHomes();
-  const QueueShares shares(state);
-  CycleContext context{.state = state,
-                       .settings = settings_,
-                       .stats = stats_,
-                       .now = now,
-                       .result = result,
-                       .shares = shares,
-                       .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
-                       .promised_first = memory_.fruitless > 0};
-  const std::vector<GroupId> fresh = NoteStale(context);
+}
+
+void Scheduler::Decide(CycleContext& context, const CycleOptions& options) {
+  const std::vector<GroupId> newly_stale = NoteStale(context);
   LiftPromises(context);
-  state.SortQueued();
-  context.order = state.lists.queued;
-  for (size_t i = 0; i < context.order.size(); ++i) {
-    state.groups[context.order[i]].place = static_cast<int32_t>(i);
-  }
+  OrderWaiting(context);
   Reserve(context);
   RunActions(context, options);
   DropTakenBack(context);
-  std::sort(result.moved.begin(), result.moved.end());
+  std::sort(context.result.moved.begin(), context.result.moved.end());
   ClearNominations(context);
-  ReportStale(context, fresh, memory_.noticed_stale);
+  ReportStale(context, newly_stale, memory_.noticed_stale);
   if (options.explain) ExplainWaiting(context);
+}
+
+// Decides whether another cycle is due though nothing changes, and when.
+void Scheduler::EndCycle(CycleContext& context) {
+  CycleResult& result = context.result;
   // Two claims that keep displacing each other must not keep the machine busy.
   const bool nothing_done = std::all_of(
       result.decisions.begin(), result.decisions.end(),
@@ -111,16 +135,12 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   memory_.fruitless = result.more && nothing_done ? memory_.fruitless + 1 : 0;
   if (memory_.fruitless > kFruitlessMax) {
     result.more = false;
-    context.WakeAt(now + std::chrono::seconds(1));
+    context.WakeAt(context.now + kFruitlessPause);
   }
   // An unfinished cycle leaves something to do though nothing changes.
-  seen_version_ = result.more ? 0 : state.versions.model;
+  seen_version_ = result.more ? 0 : context.state.versions.model;
   // Fair shares change as past use decays, even if nothing else does.
-  if (settings_.past_share > 0) context.WakeAt(now + kPastUseEvery);
-  seen_actions_ = options.actions;
-  wake_at_ = result.wake_at;
-  if (recorder_ != nullptr) recorder_->AfterCycle(now, options, result);
-  return result;
+  if (settings_.past_share > 0) context.WakeAt(context.now + kPastUseEvery);
 }
 
 }  // namespace swell::sched

@@ -26,6 +26,7 @@
 namespace swell::sched {
 
 class Recorder;
+struct CycleContext;
 
 class Scheduler {
  public:
@@ -42,6 +43,10 @@ class Scheduler {
   void Record(Recorder* recorder) { recorder_ = recorder; }
 
  private:
+  void BeginCycle(State& state, WallTime now, bool due);
+  void Decide(CycleContext& context, const CycleOptions& options);
+  void EndCycle(CycleContext& context);
+
   Settings settings_;
   Recorder* recorder_ = nullptr;
   CycleMemory memory_;
