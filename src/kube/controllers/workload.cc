@@ -153,7 +153,7 @@ json::Array OwnersWithout(const json::Value& object, const json::Value& owner) {
   return owners;
 }
 
-std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
+std::vector<json::SharedValue> Adoption::OwnedBy(const json::Value& owner) {
   std::vector<json::SharedValue> mine;
   const std::string uid(api::Uid(owner));
   const auto selector = api::LabelSelector::FromJson(json::Find(owner, {"spec", "selector"}));
@@ -176,17 +176,17 @@ std::vector<json::SharedValue> Claims::Of(const json::Value& owner) {
   return mine;
 }
 
-void Claims::Adopt(const json::Value& owner, const json::Value& object) {
+void Adoption::Adopt(const json::Value& owner, const json::Value& object) {
   Write(owner, object,
         {{"resourceVersion", api::ResourceVersionText(object)},
          {"ownerReferences", OwnersWith(object, owner)}});
 }
 
-void Claims::Release(const json::Value& owner, const json::Value& object) {
+void Adoption::Release(const json::Value& owner, const json::Value& object) {
   Write(owner, object, {{"ownerReferences", OwnersWithout(object, owner)}});
 }
 
-void Claims::Write(const json::Value& owner, const json::Value& object, json::Object metadata) {
+void Adoption::Write(const json::Value& owner, const json::Value& object, json::Object metadata) {
   const std::string token = StrCat(api::Uid(owner), "/", api::Uid(object));
   if (!writing_.insert(token).second) return;
   metadata["uid"] = api::Uid(object);

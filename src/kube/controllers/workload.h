@@ -44,19 +44,20 @@ void SetStatusCondition(json::Value& status,
                         WallTime now);
 void RemoveStatusCondition(json::Value& status, std::string_view type);
 
-// The ownerReferences of the object with one more, its new controller's, and without one.
+// The ownerReferences of the object with its new controller's added, and with that owner's removed.
 json::Array OwnersWith(const json::Value& object, const json::Value& owner);
 json::Array OwnersWithout(const json::Value& object, const json::Value& owner);
 
-// Objects of one kind that belong to others: those the owner controls, and those that nobody does
-// and its selector matches.
-class Claims {
+// Adoption: which objects of one kind an owner has, as Kubernetes decides it. An object that nobody
+// controls and the owner's selector matches is adopted. An object that the owner controls and its
+// selector does not match any more is released.
+class Adoption {
  public:
-  Claims(client::Informer& objects, client::Client& client) : objects_(objects), client_(client) {}
+  Adoption(client::Informer& objects, client::Client& client)
+      : objects_(objects), client_(client) {}
 
-  // What is the owner's by its reference and selector. What only matches is adopted, what only has
-  // the reference is released: those writes are sent off and what they change is seen later.
-  std::vector<json::SharedValue> Of(const json::Value& owner);
+  // What the owner has, with what it adopts now. Does not wait for the writes.
+  std::vector<json::SharedValue> OwnedBy(const json::Value& owner);
 
  private:
   void Adopt(const json::Value& owner, const json::Value& object);

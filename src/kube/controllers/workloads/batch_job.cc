@@ -138,7 +138,7 @@ BatchJobController::BatchJobController(Context context)
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      claims_(context_, client_, std::string(kTracking)),
+      adoption_(context_, client_, std::string(kTracking)),
       queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)),
       gangs_(context_, client_, events_, queue_) {
   Follow(jobs_, Queued(queue_));
@@ -158,7 +158,7 @@ void BatchJobController::OnPod(const json::Value& pod) {
     queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
   }
   if (!owner) {
-    for (const std::string& job : claims_.JobsFor(pod)) queue_.Add(job);
+    for (const std::string& job : adoption_.JobsFor(pod)) queue_.Add(job);
   }
   if (IsTracked(pod)) orphans_.Add(api::KeyOf(pod));
 }
@@ -194,7 +194,7 @@ void BatchJobController::Reconcile(const std::string& key, Done done) {
   if (!job) return done(Duration::zero());
   std::string_view manager = json::GetString(*job, {"spec", "managedBy"});
   if (!manager.empty() && manager != "kubernetes.io/job-controller") return done(Duration::zero());
-  if (claims_.Settle(*job, done)) return;
+  if (adoption_.AdoptAndRelease(*job, done)) return;
   auto pass = std::make_shared<Pass>();
   pass->job = job;
   pass->ns = api::Namespace(*job);

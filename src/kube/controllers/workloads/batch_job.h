@@ -20,7 +20,7 @@
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
-#include "kube/controllers/workloads/job_claims.h"
+#include "kube/controllers/workloads/job_adoption.h"
 #include "kube/controllers/workloads/job_gang.h"
 #include "kube/controllers/workloads/queued_jobs.h"
 
@@ -66,7 +66,7 @@ class BatchJobController {
   client::WorkQueue queue_;
   client::WorkQueue orphans_;
   client::Client client_;
-  JobClaims claims_;
+  JobAdoption adoption_;
   QueuedJobs queued_;
   JobGang gangs_;
 };

@@ -161,7 +161,7 @@ DaemonSetController::DaemonSetController(Context context)
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      claims_(pods_, client_),
+      adoption_(pods_, client_),
       revisions_(context_, client_) {
   Follow(sets_, Queued(queue_),
          [this](const json::SharedValue& it) { expected_.Forget(api::KeyOf(*it)); });
@@ -226,7 +226,7 @@ void DaemonSetController::Observe(Pass& pass) {
     if (fit == Fit::kRuns) pass.runs.insert(name);
     if (fit != Fit::kNo) pass.stays.insert(name);
   }
-  for (const json::SharedValue& pod : claims_.Of(*pass.set)) {
+  for (const json::SharedValue& pod : adoption_.OwnedBy(*pass.set)) {
     pass.pods[NodeOf(*pod)].push_back(pod);
   }
   for (auto& [node, pods] : pass.pods) {

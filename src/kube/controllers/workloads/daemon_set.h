@@ -39,7 +39,7 @@ class DaemonSetController {
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;
-  Claims claims_;
+  Adoption adoption_;
   Revisions revisions_;
 };
 

@@ -69,7 +69,7 @@ DeploymentController::DeploymentController(Context context)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "deployment-controller"),
-      claims_(sets_, client_) {
+      adoption_(sets_, client_) {
   Follow(deployments_, Queued(queue_));
   auto set = [this](const json::SharedValue& it) { OnReplicaSet(*it); };
   sets_.AddHandlers({.on_add = set,
@@ -140,7 +140,7 @@ void DeploymentController::Observe(Pass& pass) {
     if (pass.surge == 0 && pass.unavailable == 0) pass.unavailable = 1;
     pass.unavailable = std::min(pass.unavailable, pass.wanted);
   }
-  Sets sets = claims_.Of(it);
+  Sets sets = adoption_.OwnedBy(it);
   std::sort(sets.begin(), sets.end(), IsOlder);
   const json::Value* wanted = json::Find(it, {"spec", "template"});
   for (const json::SharedValue& set : sets) {

@@ -56,7 +56,7 @@ class DeploymentController {
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;
-  Claims claims_;
+  Adoption adoption_;
 };
 
 }  // namespace swell::controllers

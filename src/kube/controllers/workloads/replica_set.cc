@@ -72,7 +72,7 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, kind_.component),
-      claims_(pods_, client_) {
+      adoption_(pods_, client_) {
   auto add = [this](const json::SharedValue& set) { queue_.Add(api::KeyOf(*set)); };
   Follow(sets_, add, [this, add](const json::SharedValue& set) {
     expected_.Forget(api::KeyOf(*set));
@@ -112,7 +112,7 @@ void ReplicaSetController::OnPod(const json::Value& pod) {
 }
 
 std::vector<json::SharedValue> ReplicaSetController::PodsOf(const json::Value& set) {
-  std::vector<json::SharedValue> pods = claims_.Of(WithSelector(set, kind_.kind));
+  std::vector<json::SharedValue> pods = adoption_.OwnedBy(WithSelector(set, kind_.kind));
   std::erase_if(pods, [](const json::SharedValue& pod) { return !IsActive(*pod); });
   return pods;
 }

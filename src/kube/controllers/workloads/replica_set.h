@@ -49,7 +49,7 @@ class ReplicaSetController {
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;
-  Claims claims_;
+  Adoption adoption_;
 };
 
 }  // namespace swell::controllers

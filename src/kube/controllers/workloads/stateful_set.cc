@@ -81,7 +81,7 @@ StatefulSetController::StatefulSetController(Context context)
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      pod_claims_(pods_, client_),
+      adoption_(pods_, client_),
       revisions_(context_, client_) {
   Follow(sets_, Queued(queue_));
   for (client::Informer* informer : {&pods_, &revisions_.objects()}) {
@@ -119,7 +119,7 @@ void StatefulSetController::Observe(Pass& pass) {
   pass.delete_scaled = deletes("whenScaled");
   pass.partition = json::GetInt(set, {"spec", "updateStrategy", "rollingUpdate", "partition"});
   pass.least = std::chrono::seconds(json::GetInt(set, {"spec", "minReadySeconds"}));
-  for (const json::SharedValue& pod : pod_claims_.Of(set)) {
+  for (const json::SharedValue& pod : adoption_.OwnedBy(set)) {
     const auto ordinal = OrdinalOf(*pod, api::Name(set));
     if (!ordinal) continue;
     const bool inside = *ordinal >= pass.first && *ordinal < pass.first + pass.wanted;

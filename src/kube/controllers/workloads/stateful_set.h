@@ -43,7 +43,7 @@ class StatefulSetController {
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;
-  Claims pod_claims_;
+  Adoption adoption_;
   Revisions revisions_;
 };
 

@@ -1,6 +1,6 @@
-// JobClaims: the pods of a batch Job by its selector, as in Kubernetes: a pod that nobody controls
-// becomes the job's, with the finalizer of its books, and a pod that the job does not select any
-// more is let go. An Indexed job takes no pod without an index of its own.
+// JobAdoption: what Adoption (workload.h) is to other kinds, for batch Jobs. The writes must be
+// done before the job is reconciled, and carry the finalizer that keeps a pod until it is counted.
+// An Indexed job adopts no pod without an index of its own.
 //
 // - Threads: core executor only.
 #pragma once
@@ -13,14 +13,15 @@
 
 namespace swell::controllers {
 
-class JobClaims {
+class JobAdoption {
  public:
-  JobClaims(Context& context, client::Client& client, std::string finalizer);
+  JobAdoption(Context& context, client::Client& client, std::string finalizer);
 
   // Keys of the jobs that may adopt the pod.
   std::vector<std::string> JobsFor(const json::Value& orphan) const;
-  // True: pods change hands, and `done` is called. The watch brings the pods, and so the job, back.
-  bool Settle(const json::Value& job, const client::WorkQueue::Done& done);
+  // True if pods are adopted or released: `done` is called when that is written, and the watch of
+  // the pods brings the job back.
+  bool AdoptAndRelease(const json::Value& job, const client::WorkQueue::Done& done);
 
  private:
   std::vector<json::SharedValue> OrphansOf(const json::Value& job) const;

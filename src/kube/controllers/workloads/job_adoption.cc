@@ -1,4 +1,4 @@
-#include "kube/controllers/workloads/job_claims.h"
+#include "kube/controllers/workloads/job_adoption.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,13 +29,13 @@ json::Value PatchOf(const json::Value& pod, json::Array owners, json::Array fina
 
 }  // namespace
 
-JobClaims::JobClaims(Context& context, client::Client& client, std::string finalizer)
+JobAdoption::JobAdoption(Context& context, client::Client& client, std::string finalizer)
     : jobs_(context.informers.Of(client::resources::kJobs)),
       pods_(context.informers.Of(client::resources::kPods)),
       client_(client),
       finalizer_(std::move(finalizer)) {}
 
-std::vector<std::string> JobClaims::JobsFor(const json::Value& orphan) const {
+std::vector<std::string> JobAdoption::JobsFor(const json::Value& orphan) const {
   std::vector<std::string> keys;
   for (const json::SharedValue& job : jobs_.ByIndex("uid", JobUidLabel(orphan))) {
     keys.push_back(api::KeyOf(*job));
@@ -47,7 +47,7 @@ std::vector<std::string> JobClaims::JobsFor(const json::Value& orphan) const {
   return keys;
 }
 
-bool JobClaims::Settle(const json::Value& job, const client::WorkQueue::Done& done) {
+bool JobAdoption::AdoptAndRelease(const json::Value& job, const client::WorkQueue::Done& done) {
   const auto selector = api::LabelSelector::FromJson(json::Find(job, {"spec", "selector"}));
   const bool over = api::ConditionIsTrue(job, "Complete") || api::ConditionIsTrue(job, "Failed");
   if (!selector.ok() || selector->everything() || over || api::IsDeleting(job)) return false;
@@ -70,13 +70,13 @@ bool JobClaims::Settle(const json::Value& job, const client::WorkQueue::Done& do
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the client keeps the callbacks it is given
 
 // A selector that the server made is found by the job's uid, among thousands of other orphans.
-std::vector<json::SharedValue> JobClaims::OrphansOf(const json::Value& job) const {
+std::vector<json::SharedValue> JobAdoption::OrphansOf(const json::Value& job) const {
   return json::GetBool(job, {"spec", "manualSelector"})
              ? pods_.ByIndex("orphans", api::Namespace(job))
              : pods_.ByIndex("orphans-of-job", api::Uid(job));
 }
 
-json::Value JobClaims::Adopted(const json::Value& job, const json::Value& pod) const {
+json::Value JobAdoption::Adopted(const json::Value& job, const json::Value& pod) const {
   json::Array finalizers = json::GetArray(pod, {"metadata", "finalizers"});
   const json::Value own(finalizer_);
   if (std::find(finalizers.begin(), finalizers.end(), own) == finalizers.end()) {
@@ -85,7 +85,7 @@ json::Value JobClaims::Adopted(const json::Value& job, const json::Value& pod) c
   return PatchOf(pod, OwnersWith(pod, job), std::move(finalizers));
 }
 
-json::Value JobClaims::Released(const json::Value& job, const json::Value& pod) const {
+json::Value JobAdoption::Released(const json::Value& job, const json::Value& pod) const {
   json::Array finalizers;
   for (const json::Value& one : json::GetArray(pod, {"metadata", "finalizers"})) {
     if (one != json::Value(finalizer_)) finalizers.push_back(one);
