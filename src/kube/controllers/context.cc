@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -29,6 +30,8 @@ void IndexJobs(client::Informer& jobs) {
     return manual ? std::string(api::Namespace(job)) : "";
   });
 }
+
+void IndexVolumes(client::Informer& volumes) { volumes.AddIndex("claim", api::ClaimKeyOf); }
 
 // By the controller's uid, and by namespace those that no controller owns.
 void IndexByOwner(client::Informer& objects) {
@@ -63,6 +66,7 @@ client::Informer& Informers::Of(const client::Resource& resource) {
                                                   client::InformerOptions{}, ++seed_);
     if (resource.plural == "pods") IndexPods(*informer);
     if (resource.group == "batch" && resource.plural == "jobs") IndexJobs(*informer);
+    if (resource.plural == "persistentvolumes") IndexVolumes(*informer);
     if (resource.namespaced) IndexByOwner(*informer);
     unstarted_.push_back(informer.get());
   }

@@ -32,9 +32,13 @@ class Informers {
             api::UserInfo user,
             uint64_t seed);
 
-  // The informer of a resource, made at the first call; Start() starts those made so far.
-  // Pods are indexed by "node" and "group" (ns/pod-group label); everything in namespaces by
-  // "owner" (controller's uid) and "orphans" (namespace of what has no controller).
+  // The informer of a resource, made at the first call; Start() starts those made so far. Indexes:
+  // - everything in namespaces: "owner" (uid of its controller), "orphans" (namespace, if it has no
+  //   controller)
+  // - pods: "node", "group" (key of the pod group), "orphans-of-job" (uid of the batch Job whose
+  //   labels the pod carries, if it has no controller)
+  // - batch Jobs: "uid", "manual-selector" (namespace, if somebody wrote the selector)
+  // - PersistentVolumes: "claim" (key of the claim)
   client::Informer& Of(const client::Resource& resource);
   // Before Of: the group is served in another version than the one that resources name, as
   // policy/v1beta1 was before Kubernetes 1.21.

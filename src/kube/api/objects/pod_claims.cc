@@ -35,4 +35,10 @@ std::string NotMadeFor(const json::Value& claim, const json::Value& pod) {
                 " (pod is not owner)");
 }
 
+std::string ClaimKeyOf(const json::Value& volume) {
+  const json::Value* ref = json::Find(volume, {"spec", "claimRef"});
+  if (ref == nullptr) return {};
+  return StrCat(json::GetString(*ref, {"namespace"}), "/", json::GetString(*ref, {"name"}));
+}
+
 }  // namespace swell::api

@@ -27,4 +27,7 @@ bool IsMadeFor(const json::Value& claim, const json::Value& pod);
 // In Kubernetes' words.
 std::string NotMadeFor(const json::Value& claim, const json::Value& pod);
 
+// "NAMESPACE/NAME" of the claim that the PersistentVolume is kept for; empty if it has none.
+std::string ClaimKeyOf(const json::Value& volume);
+
 }  // namespace swell::api

@@ -1,5 +1,6 @@
 #include "kube/controllers/cluster/ephemeral_volumes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
@@ -25,11 +26,6 @@ json::Value ClaimFor(const json::Value& pod, const api::MountedClaim& wanted) {
   return claim;
 }
 
-std::string ClaimOf(const json::Value& volume) {
-  return StrCat(json::GetString(volume, {"spec", "claimRef", "namespace"}), "/",
-                json::GetString(volume, {"spec", "claimRef", "name"}));
-}
-
 bool IsEphemeral(const api::MountedClaim& claim) { return claim.claim_template != nullptr; }
 
 }  // namespace
@@ -51,7 +47,7 @@ EphemeralVolumes::EphemeralVolumes(Context context)
   Follow(pods_, [this](const json::SharedValue& pod) { OnPod(*pod); });
   const auto claim = [this](const json::SharedValue& it) { QueueUsers(api::KeyOf(*it)); };
   claims_.AddHandlers({.on_add = claim, .on_update = {}, .on_delete = claim});
-  const auto volume = [this](const json::SharedValue& it) { QueueUsers(ClaimOf(*it)); };
+  const auto volume = [this](const json::SharedValue& it) { QueueUsers(api::ClaimKeyOf(*it)); };
   volumes_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = volume});
 }
 
@@ -63,6 +59,7 @@ void EphemeralVolumes::OnPod(const json::Value& pod) {
 
 // A pod may have another claim to be made, or one that waited until this claim or volume was gone.
 void EphemeralVolumes::QueueUsers(const std::string& claim) {
+  if (claim.empty()) return;
   const std::string prefix = claim.substr(0, claim.find('/') + 1);
   const auto& pods = pods_.objects();
   for (auto it = pods.lower_bound(prefix); it != pods.end() && it->first.starts_with(prefix);
@@ -76,13 +73,11 @@ void EphemeralVolumes::QueueUsers(const std::string& claim) {
 // Whether an earlier claim of that key has left a volume of this machine that is still to be
 // removed.
 bool EphemeralVolumes::LeavesVolume(const std::string& claim) const {
-  for (const auto& [name, volume] : volumes_.objects()) {
-    const bool is_local =
-        json::GetString(*volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete" &&
-        json::GetString(*volume, {"spec", "csi", "driver"}) == api::kLocalStorage;
-    if (is_local && ClaimOf(*volume) == claim) return true;
-  }
-  return false;
+  const auto volumes = volumes_.ByIndex("claim", claim);
+  return std::any_of(volumes.begin(), volumes.end(), [](const json::SharedValue& volume) {
+    return json::GetString(*volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete" &&
+           json::GetString(*volume, {"spec", "csi", "driver"}) == api::kLocalStorage;
+  });
 }
 
 // Makes one claim at a time: its watch event brings the next.

@@ -22,19 +22,13 @@ constexpr std::string_view kIsDefault = "storageclass.kubernetes.io/is-default-c
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection";
 constexpr std::string_view kVolumeFinalizer = "kubernetes.io/pv-protection";
 
-std::string ClaimKeyOf(const json::Value& volume) {
-  const json::Value* ref = json::Find(volume, {"spec", "claimRef"});
-  if (ref == nullptr) return {};
-  return StrCat(json::GetString(*ref, {"namespace"}), "/", json::GetString(*ref, {"name"}));
-}
-
 // The handle of what was made for the volume's claim. A volume that somebody wrote by hand may say
 // anything: it holds nothing.
 std::string HeldBy(const json::Value& volume) {
   const json::Value& ref = *json::Find(volume, {"spec", "claimRef"});
   const bool plain = api::CheckDnsLabel(json::GetString(ref, {"namespace"})).empty() &&
                      api::CheckDnsSubdomain(json::GetString(ref, {"name"})).empty();
-  const std::string handle = ClaimKeyOf(volume);
+  const std::string handle = api::ClaimKeyOf(volume);
   const bool ours = api::Name(volume) == StrCat("pvc-", json::GetString(ref, {"uid"})) &&
                     json::GetString(volume, {"spec", "csi", "volumeHandle"}) == handle;
   return plain && ours ? handle : std::string();
@@ -88,7 +82,7 @@ void VolumeBinder::Watch() {
   Follow(claims_, claim, claim);
   auto volume = [this](const json::SharedValue& it) {
     volume_queue_.Add(std::string(api::Name(*it)));
-    const std::string key = ClaimKeyOf(*it);
+    const std::string key = api::ClaimKeyOf(*it);
     if (key.empty()) return QueueUnbound();
     claim_queue_.Add(key);
   };
@@ -322,7 +316,7 @@ void VolumeBinder::ReconcileVolume(const std::string& name, client::WorkQueue::D
   const json::SharedValue volume = volumes_.Get(name);
   if (!volume) return done(Duration(0));
   Pass pass{*volume, MakeBatch(std::move(done))};
-  const json::SharedValue claim = claims_.Get(ClaimKeyOf(*volume));
+  const json::SharedValue claim = claims_.Get(api::ClaimKeyOf(*volume));
   const std::string_view uid = json::GetString(*volume, {"spec", "claimRef", "uid"});
   const bool bound = !uid.empty() && claim && api::Uid(*claim) == uid;
   if (api::IsDeleting(*volume) && !bound) {
