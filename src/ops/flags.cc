@@ -1,9 +1,12 @@
 #include "ops/flags.h"
 
+#include <arpa/inet.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "cli/cluster.h"
 #include "kube/process/network/pod_cidr.h"
@@ -74,12 +77,29 @@ Status ReadControllers(const std::vector<std::string>& lists,
   return Status::Ok();
 }
 
+namespace {
+
+bool IsListenAddress(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return false;
+  const auto port = ParseUint(std::string_view(text).substr(colon + 1));
+  if (!port || *port > 65535) return false;
+  const std::string host = text.substr(0, colon);
+  if (host.empty() || host == "localhost") return true;
+  const std::string inner(Unbracketed(host));
+  in6_addr address;
+  return ::inet_pton(inner == host ? AF_INET : AF_INET6, inner.c_str(), &address) == 1;
+}
+
+}  // namespace
+
 Status CheckHostPort(std::string_view flag,
                      const std::string& value,
                      std::string_view form,
                      std::string_view example) {
-  if (value.find(':') != std::string::npos) return Status::Ok();
-  return cli::Misuse(StrCat(flag, " ", Quote(value), ": expected ", form, ", such as ", example));
+  if (IsListenAddress(value)) return Status::Ok();
+  return cli::Misuse(StrCat(flag, " ", Quote(value), ": expected ", form, ", such as ", example,
+                            "; HOST is localhost or an IP address, IPv6 in brackets"));
 }
 
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {

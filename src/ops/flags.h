@@ -37,7 +37,8 @@ void AddControllersFlag(cli::Flags& flags, std::vector<std::string>& lists);
 Status ReadControllers(const std::vector<std::string>& lists,
                        std::vector<std::string>& controllers);
 
-// Misuse unless the flag's value has a port. `form` is what the flag takes: "HOST:PORT or off".
+// Misuse unless the flag's value is an address to listen at. `form` is what the flag takes:
+// "HOST:PORT or off".
 Status CheckHostPort(std::string_view flag,
                      const std::string& value,
                      std::string_view form,

@@ -96,8 +96,17 @@ TEST(OpsFlagsTest, AnAddressHasAPort) {
   EXPECT_TRUE(CheckHostPort("--listen", "[::1]:0", "HOST:PORT", "127.0.0.1:6443").ok());
   const Status portless = CheckHostPort("--listen", "localhost", "HOST:PORT", "127.0.0.1:6443");
   EXPECT_TRUE(cli::IsMisuse(portless));
-  EXPECT_EQ(portless.message(),
-            "--listen \"localhost\": expected HOST:PORT, such as 127.0.0.1:6443");
+  EXPECT_EQ(
+      portless.message(),
+      "--listen \"localhost\": expected HOST:PORT, such as 127.0.0.1:6443; HOST is localhost or "
+      "an IP address, IPv6 in brackets");
+  for (const char* wrong : {"localhost:http", "127.0.0.1:65536", "127.0.0.1:", "machine:80",
+                            "1.2.3:80", "::1:80", "[::1]"}) {
+    EXPECT_FALSE(CheckHostPort("--listen", wrong, "HOST:PORT", "x").ok()) << wrong;
+  }
+  for (const char* right : {"localhost:80", "0.0.0.0:0", ":8080"}) {
+    EXPECT_TRUE(CheckHostPort("--listen", right, "HOST:PORT", "x").ok()) << right;
+  }
 }
 
 TEST(InstallObjectsTest, EverythingIsMarkedAndInTheNamespace) {

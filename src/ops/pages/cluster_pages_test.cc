@@ -97,7 +97,8 @@ TEST(ProgramsAddressTest, BrowsersReachBothPortsAlike) {
   EXPECT_TRUE(CheckProgramsAddress("127.0.0.1:8081", "").ok());
   EXPECT_TRUE(CheckProgramsAddress("0.0.0.0:8081", "10.0.0.1:8080").ok());
   EXPECT_EQ(CheckProgramsAddress("8081", "").message(),
-            "--ui-programs-address \"8081\": expected HOST:PORT or off, such as 127.0.0.1:8081");
+            "--ui-programs-address \"8081\": expected HOST:PORT or off, such as 127.0.0.1:8081; "
+            "HOST is localhost or an IP address, IPv6 in brackets");
   const Status apart = CheckProgramsAddress("0.0.0.0:8081", "");
   EXPECT_TRUE(cli::IsMisuse(apart));
   EXPECT_NE(apart.message().find("as they reach --ui-address, which is 127.0.0.1"),
