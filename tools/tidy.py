@@ -63,7 +63,7 @@ FOLDERS = {
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "access", "pods", "objects", "projects", "nodes", "jobs", "top", "arena",
             "runai", "elasticdl", "slurm"],
-    "ops": [".", "nodes", "cluster", "access", "backup", "cycles", "install", "pages", "lab"],
+    "ops": [".", "nodes", "cluster", "access", "backup", "cycles", "install", "pages", "options", "lab"],
     "ui": ["requests", "state", "views", "history", "commands", "programs"],
 }
 

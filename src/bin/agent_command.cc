@@ -13,14 +13,12 @@
 #include "kube/node/network/names.h"
 #include "kube/node/node_fleet.h"
 #include "ops/cluster/cluster_metrics.h"
-#include "ops/data_dir.h"
-#include "ops/flags.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/health_source.h"
 #include "ops/nodes/kubelet_certificate.h"
 #include "ops/nodes/node_address.h"
-#include "ops/nodes/plan_nodes.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/options/agent_options.h"
 #include "ops/remote_process.h"
 
 namespace swell {
@@ -28,33 +26,11 @@ namespace {
 
 // Every node has a port of its own for logs and commands, but not in a large fleet for load tests.
 constexpr size_t kServingNodesMax = 200;
-constexpr char kMetricsAddress[] = "127.0.0.1:10291";
-
-struct AgentFlags {
-  ops::RemoteFlags remote;
-  ops::NodePlan plan;
-  std::string data_dir;
-  std::string runtime = "process";
-  std::string pod_cidr;
-  std::string node_ip;
-  std::string client_ca_file;
-  std::string image_store;
-  ops::HealthPlan health;
-  std::string metrics_address;
-  std::string log_level = "info";
-  bool stop_pods = false;
-};
-
-ops::DataDir AgentDataDir(const std::string& flag) {
-  ops::DataDir dir = ops::ChooseDataDir(flag);
-  if (flag.empty()) dir.path += "/agent";
-  return dir;
-}
 
 // The pieces of one agent process; destroyed from the last to the first.
 class AgentProcess {
  public:
-  static Result<std::unique_ptr<AgentProcess>> Create(const AgentFlags& flags);
+  static Result<std::unique_ptr<AgentProcess>> Create(const ops::AgentOptions& options);
   ~AgentProcess() { StopIo(); }
   Status Run();
 
@@ -65,7 +41,7 @@ class AgentProcess {
   void PrintWhenReady();
   void StopAll();
 
-  AgentFlags flags_;
+  ops::AgentOptions options_;
   ops::DataDir dir_;
   std::vector<node::NodeConfig> nodes_;
   std::unique_ptr<ops::RemoteProcess> process_;
@@ -82,32 +58,33 @@ class AgentProcess {
   std::unique_ptr<Metrics::Registration> registered_;
 };
 
-Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& flags) {
+Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const ops::AgentOptions& options) {
   auto agent = std::make_unique<AgentProcess>();
-  agent->flags_ = flags;
-  agent->dir_ = AgentDataDir(flags.data_dir);
-  SWELL_ASSIGN_OR_RETURN(agent->nodes_, ops::PlanNodes(flags.plan));
+  agent->options_ = options;
+  agent->dir_ = options.Dir();
+  SWELL_ASSIGN_OR_RETURN(agent->nodes_, ops::PlanNodes(options.plan));
   // A node counts as lost after 40 s. Large fleets renew less often to keep the load low.
   auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
   for (node::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
   SWELL_ASSIGN_OR_RETURN(
       agent->process_,
       ops::RemoteProcess::Connect(
-          flags.remote, {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
-  SWELL_ASSIGN_OR_RETURN(const ops::RuntimeKind kind, ops::ParseRuntimeKind(flags.runtime));
+          options.remote, {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
+  SWELL_ASSIGN_OR_RETURN(const ops::RuntimeKind kind, ops::ParseRuntimeKind(options.runtime));
   if (!kind.simulated) {
     SWELL_RETURN_IF_ERROR(ops::PrepareDataDir(agent->dir_));
     SWELL_RETURN_IF_ERROR(ops::LockDataDir(agent->dir_));
-    SWELL_RETURN_IF_ERROR(ops::KeepImageStore(agent->dir_, flags.image_store));
+    SWELL_RETURN_IF_ERROR(ops::KeepImageStore(agent->dir_, options.image_store));
   }
   // Before any thread: it forks.
-  process::ProcessOptions options{.data_dir = agent->dir_.path,
-                                  .image_store = ops::ImageStoreOf(agent->dir_, flags.image_store),
-                                  .cluster_cidr = flags.pod_cidr};
-  if (kind.processes()) options.sdk_dir = ops::FindSdk();
+  process::ProcessOptions process{
+      .data_dir = agent->dir_.path,
+      .image_store = ops::ImageStoreOf(agent->dir_, options.image_store),
+      .cluster_cidr = options.pod_cidr};
+  if (kind.processes()) process.sdk_dir = ops::FindSdk();
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
-                         ops::PodRuntime::Make(flags.runtime, agent->process_->core(),
-                                               agent->process_->clock(), std::move(options)));
+                         ops::PodRuntime::Make(options.runtime, agent->process_->core(),
+                                               agent->process_->clock(), std::move(process)));
   SWELL_RETURN_IF_ERROR(agent->MakeKubeletServer());
   return agent;
 }
@@ -115,15 +92,15 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
 // kube-apiserver reaches the nodes here for logs and exec. It shows the certificate of its flag
 // --kubelet-client-certificate, which the cluster's authority has signed.
 Status AgentProcess::MakeKubeletServer() {
-  std::string ip = flags_.node_ip;
+  std::string ip = options_.node_ip;
   if (ip.empty()) ip = ops::AddressTowards(process_->access().server);
   for (node::NodeConfig& node : nodes_) {
     if (!ip.empty()) node.internal_ip = ip;
   }
   if (nodes_.size() > kServingNodesMax) return Status::Ok();
   std::string client_ca = process_->access().ca_pem;
-  if (!flags_.client_ca_file.empty()) {
-    SWELL_ASSIGN_OR_RETURN(client_ca, ReadFile(flags_.client_ca_file, 1 << 20));
+  if (!options_.client_ca_file.empty()) {
+    SWELL_ASSIGN_OR_RETURN(client_ca, ReadFile(options_.client_ca_file, 1 << 20));
   }
   SWELL_ASSIGN_OR_RETURN(const net::CertificatePair cert,
                          ops::MakeKubeletCertificate(nodes_, process_->clock()));
@@ -155,8 +132,8 @@ void AgentProcess::Start() {
   network_ = runtime_->MakeNetworkWatch(process_->clock(), process_->server(), api::UserInfo{},
                                         std::move(own));
   if (network_) network_->Start();
-  health_ = ops::MakeHealthSource(process_->core(), flags_.health, dir_.path, runtime_->has_files(),
-                                  nodes_);
+  health_ = ops::MakeHealthSource(process_->core(), options_.health, dir_.path,
+                                  runtime_->has_files(), nodes_);
   fleet_ = std::make_unique<node::NodeFleet>(
       node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
                        names_.get(), process_->random().Next(), health_.get()},
@@ -186,7 +163,7 @@ void AgentProcess::PrintWhenReady() {
 void AgentProcess::StopAll() {
   if (std::exchange(stopping_, true)) return;
   StopIo();
-  if (!flags_.stop_pods) {
+  if (!options_.stop_pods) {
     fleet_.reset();
     return process_->core().Stop();
   }
@@ -206,59 +183,30 @@ Status AgentProcess::Run() {
   monitoring_.health.AddReady("registered", [this] {
     return fleet_ && fleet_->registered() ? "" : "some nodes are not registered yet";
   });
-  SWELL_RETURN_IF_ERROR(monitoring_.Listen(*process_, flags_.metrics_address, kMetricsAddress));
+  SWELL_RETURN_IF_ERROR(
+      monitoring_.Listen(*process_, options_.metrics_address, ops::kAgentMetricsAddress));
   Start();
   return process_->Run([this] { StopAll(); });
 }
 
-Status RunAgent(const AgentFlags& flags) {
-  SWELL_ASSIGN_OR_RETURN(auto agent, AgentProcess::Create(flags));
+Status RunAgent(const ops::AgentOptions& options) {
+  SWELL_ASSIGN_OR_RETURN(auto agent, AgentProcess::Create(options));
   return agent->Run();
-}
-
-void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
-  ops::AddRemoteFlags(flags, to.remote);
-  flags.Text("--data-dir", &to.data_dir, "DIR",
-             "directory for pods, logs and checkpoints (default ~/.swell/agent)");
-  flags.Switch(
-      "--stop-pods", &to.stop_pods,
-      "stop the pods with the agent (default: they keep running, and the next agent adopts them)");
-  ops::AddMonitoringFlag(flags, to.metrics_address, kMetricsAddress);
-  ops::AddLogLevel(flags, to.log_level);
-  flags.Group("Nodes");
-  ops::AddNodeFlags(flags, to.plan);
-  flags.Text("--node-name", &to.plan.name, "NAME",
-             "name of the node (default: host name); with --nodes, the prefix of the names");
-  ops::AddRuntimeFlag(flags, to.runtime);
-  ops::AddPodCidrFlag(flags, to.pod_cidr);
-  flags.Text("--image-store", &to.image_store, "DIR",
-             "directory of the images (default: in the data directory)");
-  ops::AddHealthFlag(flags, to.health);
-  flags.Text(
-      "--node-ip", &to.node_ip, "ADDRESS",
-      "address at which the API server reaches the nodes (default: the one that connects to it)");
-  flags.Text("--client-ca-file", &to.client_ca_file, "FILE",
-             "certificate authority of the nodes' clients (default: that of the kubeconfig)");
-  flags.Group("");
 }
 
 class AgentAction final : public cli::Action {
  public:
-  void Declare(cli::Flags& flags) override { AddAgentFlags(flags, flags_); }
+  void Declare(cli::Flags& flags) override { ops::AddAgentFlags(flags, options_); }
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(ops::CheckWords(words));
-    SWELL_RETURN_IF_ERROR(ops::PlanNodes(flags_.plan).status());
-    SWELL_RETURN_IF_ERROR(ops::CheckHealthPlan(flags_.health));
-    SWELL_RETURN_IF_ERROR(ops::CheckPodCidr(flags_.pod_cidr));
-    const auto kind = ops::ParseRuntimeKind(flags_.runtime);
-    if (!kind.ok()) return cli::Misuse(kind.status().message());
-    SetLogSink(MakeFileLogSink(""), ops::LogLevelOf(flags_.log_level));
-    SWELL_RETURN_IF_ERROR(RunAgent(flags_));
+    SWELL_RETURN_IF_ERROR(ops::CheckAgentOptions(options_));
+    SetLogSink(MakeFileLogSink(""), ops::LogLevelOf(options_.log_level));
+    SWELL_RETURN_IF_ERROR(RunAgent(options_));
     return 0;
   }
 
  private:
-  AgentFlags flags_;
+  ops::AgentOptions options_;
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ void RunAll(std::vector<std::function<void()>> all) {
 
 // Members in the order they are built; destroyed from the last to the first.
 struct EmbeddedCluster::Impl {
-  explicit Impl(const ClusterOptions& cluster_options)
+  explicit Impl(const ops::ClusterOptions& cluster_options)
       : options(cluster_options), random(EntropySeed()) {}
   ~Impl() { StopIo(); }
 
@@ -74,7 +74,6 @@ struct EmbeddedCluster::Impl {
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   // What may fail once the runtime is there.
   Status Open();
-  void RecordCycles();
   void StartComponents();
   void StartNetwork();
   void StopAll(int signal);
@@ -82,7 +81,7 @@ struct EmbeddedCluster::Impl {
   void EndAll();
   void StopIo();
 
-  ClusterOptions options;
+  ops::ClusterOptions options;
   RealClock clock;
   Random random;
   Metrics metrics;
@@ -103,7 +102,7 @@ struct EmbeddedCluster::Impl {
   std::thread io_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
-  std::unique_ptr<ops::CycleRecorder> recorder;
+  ops::CycleRecorders recorders{options.data_dir.CyclesDir(), options.record_mib};
   std::optional<process::Remover> volume_remover;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<ops::ClusterPages> pages;
@@ -200,7 +199,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
                  secret_keys, std::move(done));
   };
   ops::AddCertificates(server_options, pki.ca, clock);
-  if (options.ui_address != "off") {
+  if (options.has_pages()) {
     server_options.page_code = [this](const api::Credentials& caller) {
       return pages->MakeCode(caller);
     };
@@ -234,7 +233,7 @@ Status EmbeddedCluster::Impl::Listen() {
   if (!port.ok()) return port.status().WithContext("--listen");
   url = StrCat("https://", HostForClients(options.listen), ":", *port);
   ListenToPods(*port, tls);
-  if (options.ui_address != "off") {
+  if (options.has_pages()) {
     pages = std::make_unique<ops::ClusterPages>(core, clock,
                                                 ops::PagesSources{.server = server,
                                                                   .user = kSystem,
@@ -298,19 +297,6 @@ void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   ops::AddPodMetrics(page, fleet.get());
 }
 
-// A cluster starts even if its cycles cannot be recorded.
-void EmbeddedCluster::Impl::RecordCycles() {
-  if (options.record_mib <= 0) return;
-  auto opened = ops::CycleRecorder::Open(options.data_dir.CyclesDir(),
-                                         static_cast<uint64_t>(options.record_mib) << 20);
-  if (opened.ok()) {
-    recorder = std::move(*opened);
-  } else {
-    SWELL_LOG_WARNING("scheduler", "cycles are not recorded",
-                      {"error", opened.status().ToString()});
-  }
-}
-
 void EmbeddedCluster::Impl::StartComponents() {
   node_client = std::make_unique<client::Client>(core, server, kSystem, "swell-up");
   ops::ForgetOldNodes(*node_client, node_configs);
@@ -330,8 +316,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.autoscaling_default = options.autoscaling_default;
   manager_options.own_namespace = client::kUsageNamespace;
   manager_options.grouping_namespace = client::kUsageNamespace;
-  RecordCycles();
-  if (recorder) manager_options.recorder = recorder->recorder();
+  manager_options.recorder = recorders.Begin();
   manager_options.host_network = runtime->host_network();
   if (runtime->has_files()) {
     manager_options.log_file = options.data_dir.LogFile();
@@ -419,7 +404,8 @@ void EmbeddedCluster::Impl::StopIo() {
 EmbeddedCluster::EmbeddedCluster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 EmbeddedCluster::~EmbeddedCluster() = default;
 
-Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
+Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(
+    const ops::ClusterOptions& options) {
   RaiseDescriptorLimit();
   auto impl = std::make_unique<Impl>(options);
   ops::NodePlan plan = options.plan;

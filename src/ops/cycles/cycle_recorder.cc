@@ -61,4 +61,22 @@ void CycleRecorder::Write(const Item& item) {
   failed_ = !written.ok();
 }
 
+Status CycleRecorders::Check() {
+  if (!on()) return Status::Ok();
+  return CycleRecorder::Open(dir_, static_cast<uint64_t>(mib_) << 20).status();
+}
+
+sched::Recorder* CycleRecorders::Begin() {
+  current_.reset();
+  if (!on()) return nullptr;
+  auto opened = CycleRecorder::Open(dir_, static_cast<uint64_t>(mib_) << 20);
+  if (!opened.ok()) {
+    SWELL_LOG_WARNING("scheduler", "cycles are not recorded",
+                      {"error", opened.status().ToString()});
+    return nullptr;
+  }
+  current_ = std::move(*opened);
+  return current_->recorder();
+}
+
 }  // namespace swell::ops

@@ -22,7 +22,7 @@ inline constexpr int64_t kRecordMibUsual = 64;
 
 class CycleRecorder {
  public:
-  // Goes on with the numbers of what is there already.
+  // Continues the numbers of what is there already.
   static Result<std::unique_ptr<CycleRecorder>> Open(const std::string& dir, uint64_t bytes_max);
   sched::Recorder* recorder() { return &recorder_; }
 
@@ -38,6 +38,28 @@ class CycleRecorder {
   bool skipping_ = false;             // the scheduler's: nothing is handed over before a keyframe
   BackgroundQueue<Item> queue_;
   sched::Recorder recorder_;
+};
+
+// CycleRecorders: recorders one after another in one directory. A manager that begins anew needs a
+// new one, because a record begins with the whole model.
+// - Threads: the scheduler's.
+// - Ownership: outlives the schedulers it records.
+class CycleRecorders {
+ public:
+  // Nothing is recorded if `dir` is empty or `mib` is 0.
+  CycleRecorders(std::string dir, int64_t mib) : dir_(std::move(dir)), mib_(mib) {}
+
+  // Whether a record can begin.
+  Status Check();
+  // Ends the record before. Null if nothing is recorded; the log says so if it should be.
+  sched::Recorder* Begin();
+
+ private:
+  bool on() const { return !dir_.empty() && mib_ > 0; }
+
+  const std::string dir_;
+  const int64_t mib_;
+  std::unique_ptr<CycleRecorder> current_;
 };
 
 }  // namespace swell::ops

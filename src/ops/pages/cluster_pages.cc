@@ -61,10 +61,14 @@ Result<uint16_t> ListenAtLoopback(net::HttpServer& http, uint16_t wanted) {
 
 }  // namespace
 
-Status CheckProgramsAddress(const std::string& programs, const std::string& pages) {
-  if (programs.empty() || programs == "off") return Status::Ok();
-  SWELL_RETURN_IF_ERROR(
-      CheckHostPort("--ui-programs-address", programs, "HOST:PORT or off", "127.0.0.1:8081"));
+Status CheckPagesAddresses(const std::string& pages, const std::string& programs) {
+  if (pages == kOff) return Status::Ok();
+  constexpr std::string_view kForm = "HOST:PORT or off";
+  if (!pages.empty()) {
+    SWELL_RETURN_IF_ERROR(CheckHostPort("--ui-address", pages, kForm, "127.0.0.1:8080"));
+  }
+  if (programs.empty() || programs == kOff) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(CheckHostPort("--ui-programs-address", programs, kForm, "127.0.0.1:8081"));
   if (IsLoopback(programs) == (pages.empty() || IsLoopback(pages))) return Status::Ok();
   return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
                             ": browsers must reach it as they reach --ui-address, which is ",
@@ -170,7 +174,7 @@ Status ClusterPages::ListenPrograms(const PagesOptions& options,
                                     const std::optional<net::TlsServerConfig>& tls,
                                     Random& random) {
   const std::string& address = options.programs_address;
-  if (address == "off") return Status::Ok();
+  if (address == kOff) return Status::Ok();
   net::HttpServer& http = impl_->programs;
   const std::string host(WithoutPort(options.address));
   const auto listen = [&http, &kind, &tls, &host](uint16_t one) {

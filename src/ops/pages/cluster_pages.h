@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -23,14 +24,16 @@
 
 namespace swell::ops {
 
+inline constexpr std::string_view kOff = "off";  // an address where nothing is served
+
 struct PagesOptions {
   std::string address;    // HOST:PORT; empty: the loopback address and the port of the last run
   std::string port_file;  // keeps the port for the next run; empty: nothing does
   std::string cert_pem;   // used on addresses that are not loopback
   std::string key_pem;
   // The port for what pods serve: HOST:PORT; empty: beside `address`, and the port of the last run;
-  // "off": programs of pods are not shown.
-  std::string programs_address = "off";
+  // kOff: programs of pods are not shown.
+  std::string programs_address{kOff};
   std::string programs_port_file;
 };
 
@@ -74,8 +77,8 @@ class ClusterPages {
   std::unique_ptr<Impl> impl_;
 };
 
-// What is wrong with the value of --ui-programs-address beside that of --ui-address, which is not
-// "off". Misuse.
-Status CheckProgramsAddress(const std::string& programs, const std::string& pages);
+// Misuse unless each is kOff, empty or an address, and browsers reach both alike. `pages`: the
+// value of --ui-address; `programs`: that of --ui-programs-address.
+Status CheckPagesAddresses(const std::string& pages, const std::string& programs);
 
 }  // namespace swell::ops

@@ -1,5 +1,7 @@
 #include "ops/pages/cluster_pages.h"
 
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -7,6 +9,7 @@
 #include "base/temp_dir.h"
 #include "cli/flags.h"
 #include "kube/net/reactor/reactor.h"
+#include "ops/pages/controller_pages.h"
 #include "ops/pages/pages_certificate.h"
 
 namespace swell::ops {
@@ -91,19 +94,49 @@ TEST_F(ClusterPagesTest, ACodeIsGivenOnce) {
   EXPECT_NE(json::GetString(first, {"code"}), json::GetString(second, {"code"}));
 }
 
-TEST(ProgramsAddressTest, BrowsersReachBothPortsAlike) {
-  EXPECT_TRUE(CheckProgramsAddress("", "0.0.0.0:8080").ok());
-  EXPECT_TRUE(CheckProgramsAddress("off", "").ok());
-  EXPECT_TRUE(CheckProgramsAddress("127.0.0.1:8081", "").ok());
-  EXPECT_TRUE(CheckProgramsAddress("0.0.0.0:8081", "10.0.0.1:8080").ok());
-  EXPECT_EQ(CheckProgramsAddress("8081", "").message(),
+TEST(PagesAddressesTest, BrowsersReachBothPortsAlike) {
+  EXPECT_TRUE(CheckPagesAddresses("", "").ok());
+  EXPECT_TRUE(CheckPagesAddresses("off", "").ok());
+  EXPECT_TRUE(CheckPagesAddresses("0.0.0.0:8080", "off").ok());
+  EXPECT_TRUE(CheckPagesAddresses("", "127.0.0.1:8081").ok());
+  EXPECT_TRUE(CheckPagesAddresses("10.0.0.1:8080", "0.0.0.0:8081").ok());
+  EXPECT_EQ(CheckPagesAddresses("8080", "").message(),
+            "--ui-address \"8080\": expected HOST:PORT or off, such as 127.0.0.1:8080; HOST is "
+            "localhost or an IP address, IPv6 in brackets");
+  EXPECT_EQ(CheckPagesAddresses("", "8081").message(),
             "--ui-programs-address \"8081\": expected HOST:PORT or off, such as 127.0.0.1:8081; "
             "HOST is localhost or an IP address, IPv6 in brackets");
-  const Status apart = CheckProgramsAddress("0.0.0.0:8081", "");
+  const Status apart = CheckPagesAddresses("", "0.0.0.0:8081");
   EXPECT_TRUE(cli::IsMisuse(apart));
   EXPECT_NE(apart.message().find("as they reach --ui-address, which is 127.0.0.1"),
             std::string::npos)
       << apart.message();
+}
+
+TEST(ControllerPagesTest, WhatBelongsToThePagesNeedsThem) {
+  const auto check = [](const std::function<void(ControllerPagesOptions&)>& change) {
+    ControllerPagesOptions options;
+    change(options);
+    return CheckControllerPages(options);
+  };
+  EXPECT_TRUE(check([](auto&) {}).ok());
+  EXPECT_TRUE(check([](auto& options) { options.address = ""; }).ok());
+  EXPECT_TRUE(check([](auto& options) {
+                options.address = "127.0.0.1:0";
+                options.history_file = "h";
+              }).ok());
+  EXPECT_NE(
+      check([](auto& options) { options.history_file = "h"; }).message().find("need --ui-address"),
+      std::string::npos);
+  EXPECT_NE(check([](auto& options) { options.programs_address = "127.0.0.1:0"; })
+                .message()
+                .find("need --ui-address"),
+            std::string::npos);
+  EXPECT_EQ(check([](auto& options) {
+              options.address = "127.0.0.1:0";
+              options.certificate.cert = "x";
+            }).message(),
+            "--ui-cert-file and --ui-key-file belong together: give both");
 }
 
 TEST(PagesCertificateTest, IsOfTheFilesOrMade) {
