@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/strings.h"
+
 namespace swell {
 namespace {
 
@@ -62,6 +64,18 @@ std::string NearestName(std::string_view typed, const std::vector<std::string>& 
     }
   }
   return alike.empty() ? near : alike;
+}
+
+std::string DidYouMean(std::string_view near) {
+  return near.empty() ? "" : StrCat("; did you mean ", near, "?");
+}
+
+Status NotFoundAmong(std::string_view what,
+                     std::string_view name,
+                     const std::vector<std::string>& names) {
+  return {Code::kNotFound,
+          StrCat(what, " ", Quote(name), " not found", DidYouMean(NearestWord(name, names)),
+                 "\n  Available: ", names.empty() ? "none" : Join(names, ", "))};
 }
 
 }  // namespace swell

@@ -198,8 +198,7 @@ Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::
       auto* flag = const_cast<Flag*>(Find(name));
       if (flag == nullptr) {
         const std::string near = Nearest(word);
-        return Misuse(StrCat("unknown flag ", word.substr(0, word.find('=')),
-                             near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+        return Misuse(StrCat("unknown flag ", word.substr(0, word.find('=')), DidYouMean(near)));
       }
       std::optional<std::string> attached;
       if (next < word.size() && (word[next] == '=' || flag->TakesValue())) {
@@ -226,8 +225,7 @@ Status WrongValue(std::string_view flag,
                   std::string_view value,
                   const std::vector<std::string>& choices) {
   const std::string near = NearestWord(ToLower(value), choices);
-  return Misuse(StrCat(flag, " ", Quote(value), ": expected ", OneOf(choices),
-                       near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+  return Misuse(StrCat(flag, " ", Quote(value), ": expected ", OneOf(choices), DidYouMean(near)));
 }
 
 bool IsMisuse(const Status& status) {

@@ -165,8 +165,8 @@ Result<Kind> Kinds::Find(std::string_view word) {
     names.push_back(kind.resource.plural);
   }
   std::string near = NearestWord(word, names);
-  return Status(Code::kNotFound, StrCat("the server has no resource type ", Quote(word),
-                                        near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+  return Status(Code::kNotFound,
+                StrCat("the server has no resource type ", Quote(word), DidYouMean(near)));
 }
 
 Status NeitherJobNorKind(const Status& no_kind, std::string_view word, std::string_view ns) {

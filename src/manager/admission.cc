@@ -301,7 +301,7 @@ void AdmissionReviewer::CheckNodes(const json::Value& pod, Verdict& verdict) con
     const std::string meant = most > 0 ? "" : NearestName(missing, Resources());
     why = StrCat("requests ", AmountText(missing, AmountOf(wanted, missing), of),
                  "; the largest node that it may run on has ", AmountText(missing, most, ""),
-                 meant.empty() ? "" : StrCat("; did you mean ", meant, "?"));
+                 DidYouMean(meant));
   }
   if (options_.admit_oversized_pods) {
     verdict.warnings.push_back(why);

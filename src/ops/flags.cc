@@ -116,7 +116,7 @@ Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& sett
     }
     const Status set = scheduling::SetSetting(std::string_view(text).substr(0, equals),
                                               std::string_view(text).substr(equals + 1), settings);
-    if (!set.ok()) return cli::Misuse(set.message());
+    if (!set.ok()) return cli::Misuse(StrCat("--set ", Quote(text), ": ", set.message()));
   }
   return Status::Ok();
 }

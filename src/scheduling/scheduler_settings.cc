@@ -56,8 +56,8 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
     settings.*one.field = *parsed;
     return {};
   }
-  return {Code::kBadRequest,
-          StrCat("there is no setting ", Quote(key), " among ", Join(SettingNames(), ", "))};
+  return {Code::kBadRequest, StrCat("no setting is called ", Quote(key), "; the settings are ",
+                                    Join(SettingNames(), ", "))};
 }
 
 bool IsSettingsMap(const json::Value& object) {

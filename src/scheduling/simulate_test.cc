@@ -401,9 +401,10 @@ TEST(Settings, AreReadAndRefused) {
   EXPECT_DOUBLE_EQ(settings.past_share, 0.5);
   EXPECT_EQ(SetSetting("staleGracePeriod", "soon", settings).message(),
             "staleGracePeriod \"soon\" is not a duration such as 90s");
-  EXPECT_EQ(SetSetting("colour", "red", settings).message(),
-            "there is no setting \"colour\" among staleGracePeriod, reserveAfter, movePause,"
-            " pastUseHalfLife, pastUseShare");
+  EXPECT_EQ(
+      SetSetting("colour", "red", settings).message(),
+      "no setting is called \"colour\"; the settings are staleGracePeriod, reserveAfter, movePause,"
+      " pastUseHalfLife, pastUseShare");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST_F(CliTest, ArenaSubmitNeedsAPriorityClassThatExists) {
   EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=x", "--image=i", "--priority=meduim", "a"}),
             1);
   EXPECT_NE(err_.find("did you mean medium?"), std::string::npos) << err_;
-  EXPECT_NE(err_.find("There are: "), std::string::npos) << err_;
+  EXPECT_NE(err_.find("Available: "), std::string::npos) << err_;
 }
 
 TEST_F(CliTest, ArenaGetAndListFollowTheJob) {

@@ -439,11 +439,7 @@ Status CheckPriorityClass(Api& api, const std::string& name, std::string_view fl
   SWELL_ASSIGN_OR_RETURN(auto classes, api.List(client::resources::kPriorityClasses, ""));
   std::vector<std::string> names;
   for (const json::SharedValue& one : classes) names.emplace_back(api::Name(*one));
-  std::string near = NearestWord(name, names);
-  return Status(Code::kNotFound,
-                StrCat(flag, ": PriorityClass ", Quote(name), " not found",
-                       near.empty() ? "" : StrCat("; did you mean ", near, "?"),
-                       "\n  There are: ", names.empty() ? "none" : Join(names, ", ")));
+  return NotFoundAmong(StrCat(flag, ": PriorityClass"), name, names);
 }
 
 Command SubmitCommandSpec() {

@@ -106,10 +106,10 @@ std::string InsteadOf(std::string_view key,
   }
   if (values.empty()) {
     const std::string near = NearestName(key, {keys.begin(), keys.end()});
-    return near.empty() ? "" : StrCat("; did you mean ", near, "?");
+    return DidYouMean(near);
   }
   const std::string near = NearestName(value, {values.begin(), values.end()});
-  if (!near.empty()) return StrCat("; did you mean ", key, "=", near, "?");
+  if (!near.empty()) return DidYouMean(StrCat(key, "=", near));
   if (values.size() > kValuesShown) return "";
   return StrCat("; there is ", key, "=", Join({values.begin(), values.end()}, ", "));
 }

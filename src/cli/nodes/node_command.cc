@@ -215,8 +215,12 @@ class ClearAction final : public Action {
 
  private:
   static Status Clear(Session& session, Api& api, const std::string& name) {
-    SWELL_ASSIGN_OR_RETURN(const json::SharedValue node,
-                           api.Get(client::resources::kNodes, "", name));
+    const auto found = api.Get(client::resources::kNodes, "", name);
+    if (found.status().code() == Code::kNotFound) {
+      return Status(Code::kNotFound, StrCat("node ", Quote(name), " not found"));
+    }
+    if (!found.ok()) return found.status();
+    const json::SharedValue& node = *found;
     std::vector<api::NodeFailure> failures = api::NodeFailuresOf(*node);
     size_t counted = 0;
     for (api::NodeFailure& one : failures) counted += std::exchange(one.weight, 0) > 0 ? 1 : 0;

@@ -89,7 +89,8 @@ class WaitAction final : public Action {
     flags.Switch("--all", &all_, "all objects of the kind in this namespace");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (for_.empty()) return Misuse("--for says what to wait for: --for=condition=Running");
+    if (for_.empty())
+      return Misuse("--for is not set: say what to wait for, such as --for=condition=Running");
     SWELL_ASSIGN_OR_RETURN(WaitCondition awaited, ParseWaitCondition(for_));
     SWELL_ASSIGN_OR_RETURN(Duration limit, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

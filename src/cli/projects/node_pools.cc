@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/key_values.h"
@@ -206,6 +207,13 @@ class PoolList final : public Action {
   std::string output_;
 };
 
+Status PoolNotFound(Api& api, const std::string& name) {
+  SWELL_ASSIGN_OR_RETURN(const auto pools, api.List(client::resources::kNodePools, ""));
+  std::vector<std::string> names;
+  for (const json::SharedValue& pool : pools) names.emplace_back(api::Name(*pool));
+  return NotFoundAmong("node pool", name, names);
+}
+
 class PoolDelete final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -230,6 +238,7 @@ class PoolDelete final : public Action {
                                               "; edit these first, or use --force"));
       }
       auto gone = api->Delete(client::resources::kNodePools, "", name);
+      if (gone.status().code() == Code::kNotFound) return PoolNotFound(*api, name);
       if (!gone.ok()) return gone.status();
       session.OutLine(StrCat("nodepool.swell.dev ", Quote(name), " deleted"));
     }

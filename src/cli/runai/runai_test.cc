@@ -477,7 +477,7 @@ TEST_F(RunaiTest, ClassesFractionsPortsAndEntryPoints) {
 TEST_F(RunaiTest, SubmitMistakes) {
   Cluster();
   EXPECT_EQ(Run({"runai", "submit", "x", "-i", "img"}), 2);
-  EXPECT_NE(err_.find("There are: project-a, project-b"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("Available: project-a, project-b"), std::string::npos) << err_;
   EXPECT_EQ(Run({"runai", "submit", "x", "-i", "img", "-p", "projekt-a"}), 1);
   EXPECT_NE(err_.find("did you mean project-a?"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"-g", "1.5"}), 2);

@@ -81,7 +81,7 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
       return Misuse(StrCat("no project is set; use -p PROJECT, or: runai config project PROJECT\n",
                            names.empty() ? "  There are no projects yet. Create one with: runai "
                                            "project create NAME --gpu-quota N"
-                                         : "  There are: " + Join(names, ", ")));
+                                         : "  Available: " + Join(names, ", ")));
     }
     scope.project = *found;
     return scope;

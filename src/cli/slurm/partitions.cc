@@ -29,8 +29,8 @@ Status CheckPartitions(std::string_view flag,
   for (const Partition& one : partitions) names.push_back(one.name);
   for (const std::string& name : CommaList(list)) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    return Status(Code::kNotFound, StrCat(flag, " ", Quote(name), ": Invalid partition; there are ",
-                                          Join(names, ", ")));
+    return Status(Code::kNotFound, StrCat(flag, " ", Quote(name),
+                                          ": Invalid partition; available: ", Join(names, ", ")));
   }
   return Status::Ok();
 }

@@ -203,7 +203,7 @@ TEST_F(SlurmQueueTest, FiltersChooseJobs) {
   EXPECT_EQ(Run({"squeue", "-j", "999"}), 1);
   EXPECT_EQ(Run({"squeue", "-t", "XX"}), 2);
   EXPECT_EQ(Run({"squeue", "-p", "nosuch"}), 1);
-  EXPECT_NE(err_.find("Invalid partition; there are big, all"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("Invalid partition; available: big, all"), std::string::npos) << err_;
   EXPECT_EQ(Queue({"-o", "%i", "-p", "all"}), StrCat(id_, "\n", other, "\n"));
   EXPECT_EQ(Queue({"-o", "%z %E", "-j", id_}), "N/A (null)\n");
   EXPECT_EQ(err_, "squeue: warning: nothing is known here for %z; N/A stands in its place\n");

@@ -194,10 +194,7 @@ Result<ProjectView> FindProject(const ProjectTree& tree,
                                           " not found; there are no projects yet. Create it with: ",
                                           program, " project create ", name, " --gpu-quota N"));
   }
-  std::string near = NearestWord(name, names);
-  return Status(Code::kNotFound, StrCat("project ", Quote(name), " not found",
-                                        near.empty() ? "" : StrCat("; did you mean ", near, "?"),
-                                        "\n  There are: ", Join(names, ", ")));
+  return NotFoundAmong("project", name, names);
 }
 
 Status CheckTakesWork(const ProjectView& project) {

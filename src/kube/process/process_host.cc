@@ -64,9 +64,8 @@ Status OfStandIn(const std::string& image, const Status& why) {
   const std::string name =
       said.substr(kBefore.size(), said.size() - kBefore.size() - after.size() - kMissing.size());
   const std::string meant = MeantProgram(name);
-  return Status(why.code(), StrCat("there is no program ", name,
-                                   meant.empty() ? "" : StrCat("; did you mean ", meant, "?"), " (",
-                                   kMissing, "; ", served, meant.empty() ? pull : "", ")"));
+  return Status(why.code(), StrCat("there is no program ", name, DidYouMean(meant), " (", kMissing,
+                                   "; ", served, meant.empty() ? pull : "", ")"));
 }
 
 }  // namespace

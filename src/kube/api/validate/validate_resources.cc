@@ -300,10 +300,8 @@ void CheckContainerResourceName(std::string_view name, const std::string& at, Fi
       return;
     }
     const std::string meant = NearestName(name, {"cpu", "memory", "nvidia.com/gpu"});
-    errors.push_back(
-        InvalidText(at, name,
-                    StrCat("must be a standard resource for containers",
-                           meant.empty() ? "" : StrCat("; did you mean ", meant, "?"))));
+    errors.push_back(InvalidText(
+        at, name, StrCat("must be a standard resource for containers", DidYouMean(meant))));
   } else if (!IsNative(name) && !IsExtended(name)) {
     errors.push_back(InvalidText(at, name, "doesn't follow extended resource name standard"));
   }
