@@ -9,8 +9,8 @@ namespace swell {
 namespace {
 
 // struct sched_attr of the kernel, which libc does not declare.
-struct SchedulingWish {
-  uint32_t size = sizeof(SchedulingWish);
+struct SchedulerAttributes {
+  uint32_t size = sizeof(SchedulerAttributes);
   uint32_t policy = 0;
   uint64_t flags = 0;
   int32_t nice = 0;
@@ -26,11 +26,11 @@ constexpr uint64_t kTurnNs = 100'000;  // the least that the kernel grants
 }  // namespace
 
 void AskForShortTurns() {
-  SchedulingWish wish;
-  if (syscall(SYS_sched_getattr, 0, &wish, sizeof(wish), 0) != 0) return;
-  if (wish.policy != kOrdinary) return;
-  wish.runtime_ns = kTurnNs;
-  (void)syscall(SYS_sched_setattr, 0, &wish, 0);
+  SchedulerAttributes attributes;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
+  if (attributes.policy != kOrdinary) return;
+  attributes.runtime_ns = kTurnNs;
+  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 }  // namespace swell

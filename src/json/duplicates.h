@@ -11,7 +11,8 @@
 
 namespace swell::json {
 
-// As Parse, apart from duplicates: their paths ("spec.containers[0].image"), the first 100.
+// As Parse. `duplicates` receives the paths of repeated members ("spec.containers[0].image"), at
+// most 100.
 Result<Value> ParseNoting(std::string_view text,
                           const ParseLimits& limits,
                           std::vector<std::string>& duplicates);

@@ -8,7 +8,7 @@ namespace swell::json {
 
 // Applies the operations in order to a copy. kBadRequest for a malformed patch, kInvalid when an
 // operation cannot be applied (test failed, path missing). kTooLarge: more than 10,000 operations,
-// or such that copy or shift too much in all.
+// or operations that copy or move too much together.
 Result<Value> ApplyJsonPatch(const Value& document, const Value& patch);
 
 void ApplyMergePatch(Value& document, const Value& patch);

@@ -10,8 +10,8 @@
 namespace swell::lab {
 namespace {
 
-constexpr size_t kOthersMax = 4;  // of a decision, named
-constexpr size_t kNamesMax = 8;   // of an error
+constexpr size_t kOthersMax = 4;  // other jobs that are named for one decision
+constexpr size_t kNamesMax = 8;   // names of jobs in an error
 
 std::string Gpus(size_t count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); }
 
@@ -104,7 +104,7 @@ class Life {
  private:
   const Trace& trace_;
   const int number_;
-  bool waits_ = false;  // and it was said
+  bool waits_ = false;  // and the text says so
   int lines_ = 0;
   std::string text_;
 };

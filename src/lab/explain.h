@@ -13,9 +13,11 @@ namespace swell::lab {
 
 inline constexpr int kLinesMax = 1000;
 
-// Each decision that changed what the job holds, or first left it waiting: what it held before and
-// after, what of its goodput changes by the estimate that the policy has, which other jobs changed
-// at the same instant, and the policy's reason. kNotFound names jobs that there are.
+// Each decision that changed what the job holds, or first left it waiting, with
+// - what the job held before and after, and how the policy expects its goodput to change,
+// - which other jobs changed at the same instant,
+// - the policy's reason.
+// kNotFound if the trace has no such job; the message names some that it has.
 Result<std::string> ExplainJob(const Trace& trace,
                                const ProfileLibrary& profiles,
                                const PolicyKind& policy,

@@ -96,8 +96,8 @@ void Evictions::MarkAll(const std::string& key, std::vector<sched::Decision> vic
       "status");
 }
 
-// The watch tells of all marks that one write made, of earlier ones only, or that the group is
-// gone.
+// Called when the watch shows that the group has changed or is gone. It may show marks of earlier
+// writes only.
 void Evictions::OnMarked(const std::string& group) {
   const auto known = marked_.find(group);
   if (known == marked_.end()) return;

@@ -52,10 +52,10 @@ class Evictions {
   client::Informer& groups_;
   client::Informer& pods_;
   size_t together_min_ = 16;
-  // By group: marked in a write that the watch has not told of yet.
+  // By group: victims that a write has marked, and the watch has not shown yet.
   std::map<std::string, std::vector<sched::Decision>, std::less<>> marked_;
   std::set<std::string, std::less<>> hastened_;  // uids; until the server has answered
-  GroupMarks marks_;                             // tells of what it finds at once
+  GroupMarks marks_;                             // may call OnMarked while it is constructed
 };
 
 // The pod that needs the place; its group if the decision names no pod.

@@ -18,10 +18,10 @@ constexpr size_t kReasonBytesMax = 200;
 // Members that come one after the other are one change.
 constexpr Duration kOneChange = std::chrono::seconds(5);
 constexpr std::string_view kMemberEnded = "a member ended";
-// Speed moves all the time; what is written down is worth a write.
-constexpr double kNewsworthy = 0.2;
+// Throughput varies all the time. Only a change of this part of it is written.
+constexpr double kThroughputChangeMin = 0.2;
 
-std::string Short(std::string text) {
+std::string Shortened(std::string text) {
   if (text.size() > kReasonBytesMax) {
     text.resize(kReasonBytesMax);
     while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
@@ -35,13 +35,13 @@ bool Runs(const json::Value& pod) {
   return api::Phase(pod) == "Running" && !api::IsDeleting(pod) && !controllers::WasPreempted(pod);
 }
 
-struct News {
+struct SizeEvent {
   std::string_view reason;
   std::string message;
 };
 
-// For members without a group. The scheduler reports the others.
-News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why) {
+// The event of a job without a pod group. The scheduler reports for groups.
+SizeEvent ChangeOfUngrouped(int64_t before, int64_t now, int64_t desired, std::string_view why) {
   if (before == 0) return {"Resumed", StrCat("Resumed with ", now, " of ", desired, " members")};
   const std::string numbers = StrCat(" from ", before, " to ", now, " of ", desired, " members");
   if (now > before) return {"Grown", StrCat("Grew", numbers)};
@@ -71,7 +71,7 @@ double NumberAt(const json::Value& object, std::string_view field) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-// What the autoscaler remembers of the role; null: nothing.
+// What the autoscaler has recorded of the role; null if it has not.
 json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
   std::string_view memory = api::Annotation(job, autoscaling::kScaleMemory);
   if (memory.empty()) return {};
@@ -80,14 +80,14 @@ json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
   return of ? *of : json::Value();
 }
 
-// Whether the autoscaler, which tells of its own decisions, has set the role to this number.
+// Whether the autoscaler, which reports its own decisions, has set the role to this number.
 bool SetByMetric(const json::Value& memory, const ReplicaSpec& replica) {
   return memory.is_object() && !json::GetBool(memory, {"held"}) &&
          json::GetInt(memory, {"currentReplicas"}, -1) == replica.requested;
 }
 
-// Minibatches per second of all members, from the steps that the autoscaler observed of so many;
-// 0: of none.
+// Minibatches per second of `members` together, from the steps that the autoscaler has observed; 0
+// if it has observed none with that many.
 double ObservedThroughput(const json::Value& memory, int64_t members) {
   if (!memory.is_object()) return 0;
   elastic::ScaleState state = elastic::ScaleState::FromMemory(memory);
@@ -135,12 +135,12 @@ Tally Count(const json::Value& job,
 void NoteThroughput(json::Value& entry, double throughput) {
   if (throughput <= 0) return;
   double known = NumberAt(entry, "throughput");
-  if (known > 0 && std::abs(throughput - known) < kNewsworthy * known) return;
+  if (known > 0 && std::abs(throughput - known) < kThroughputChangeMin * known) return;
   json::Set(entry, {"throughput"}, throughput);
 }
 
-// No member is about to start: each runs, or waits for the scheduler to find room.
-bool HasSettled(const JobPass& pass) {
+// Each member runs, or waits for the scheduler to find room.
+bool NoMemberStarts(const JobPass& pass) {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     if (!replica.max_member) continue;
     for (int64_t k = 0; k < replica.replicas; ++k) {
@@ -155,7 +155,7 @@ bool HasSettled(const JobPass& pass) {
   return true;
 }
 
-// Why fewer run than are wanted, or no more than that are wanted.
+// Why fewer members run than are wanted, or why no more are wanted.
 std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
   if (now >= desired) {
@@ -174,7 +174,7 @@ std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
     if (!waits.empty()) break;
   }
   std::string text = StrCat("waits for ", desired - now, " more");
-  return waits.empty() ? text : Short(StrCat(text, ": ", waits));
+  return waits.empty() ? text : Shortened(StrCat(text, ": ", waits));
 }
 
 std::string WhyChanged(const JobPass& pass,
@@ -190,9 +190,9 @@ std::string WhyChanged(const JobPass& pass,
   const int64_t wanted = history.back().desired;
   if (now < before) {
     for (const auto& [name, pod] : pass.pods) {
-      if (controllers::WasPreempted(*pod)) return Short(controllers::PreemptionMessage(*pod));
+      if (controllers::WasPreempted(*pod)) return Shortened(controllers::PreemptionMessage(*pod));
     }
-    if (!preempted.empty()) return Short(preempted);
+    if (!preempted.empty()) return Shortened(preempted);
   }
   if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
   if (now < before) return std::string(kMemberEnded);
@@ -222,7 +222,7 @@ void ElasticSize::ReportResize(JobPass& pass, const Now& size) {
   const auto resize = resizing_.find(pass.uid());
   if (resize == resizing_.end()) return;
   const bool reached = size.now == size.desired;
-  if (!reached && !(size.now < size.desired && HasSettled(pass))) return;
+  if (!reached && !(size.now < size.desired && NoMemberStarts(pass))) return;
   const int64_t before = resize->second;
   resizing_.erase(resize);
   // The first members of a job are its start.
@@ -248,8 +248,8 @@ void ElasticSize::NoteChange(JobPass& pass,
   const bool rested = !changes.empty() && changes.back().reason == "suspended";
   if (!pass.spec.grouped && !history.empty() && !continues && !resizing_.contains(pass.uid()) &&
       !RestsOrIsOver(pass) && !rested && why != kMemberEnded) {
-    News news = OfLoners(before, size.now, size.desired, why);
-    pass.AddEvent("Normal", news.reason, std::move(news.message));
+    SizeEvent event = ChangeOfUngrouped(before, size.now, size.desired, why);
+    pass.AddEvent("Normal", event.reason, std::move(event.message));
   }
   if (continues) {
     json::Set(history.back(), {"replicas"}, size.now);
@@ -278,8 +278,8 @@ void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   const Now size_now{.least = least, .most = most, .desired = desired, .now = now};
   NoteChange(pass, size_now, known.history, preempted, history);
   if (!history.empty()) {
-    const double told = Throughput(pass.pods, pass.spec.grouped ? members : now);
-    NoteThroughput(history.back(), told > 0 ? told : observed);
+    const double reported = Throughput(pass.pods, pass.spec.grouped ? members : now);
+    NoteThroughput(history.back(), reported > 0 ? reported : observed);
   }
   json::Object size{{"minReplicas", least},
                     {"replicas", now},

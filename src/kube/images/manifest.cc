@@ -111,7 +111,7 @@ Result<Manifest> ParseManifest(std::string_view bytes) {
   for (const Descriptor& layer : out.layers) {
     if (layer.media_type.empty() || layer.media_type.find("tar") != std::string::npos) continue;
     return Bad(StrCat("manifest: a layer is of the type ", Quote(layer.media_type),
-                      ": this is not an image of a container"));
+                      ": this is not a container image"));
   }
   return out;
 }
@@ -158,8 +158,8 @@ Status CheckConfig(const Manifest& manifest, const ImageConfig& config) {
                       ", names no layers: this is not an image of a container"));
   }
   if (config.diff_ids.size() != manifest.layers.size()) {
-    return Bad(StrCat("config: it lists ", config.diff_ids.size(), " layers, the manifest of ",
-                      manifest.layers.size()));
+    return Bad(StrCat("config: it lists ", config.diff_ids.size(),
+                      " layers, but the manifest lists ", manifest.layers.size()));
   }
   const std::string own = HostArchitecture();
   const bool other_os = !config.os.empty() && config.os != "linux";

@@ -27,7 +27,7 @@ class PartFile {
   // Reads what is there. `arrived`, if not null, counts bytes as they come.
   static Result<PartFile> Open(const std::string& path, std::atomic<int64_t>* arrived);
 
-  // Counts what came, of which the file may lack the end until Flush().
+  // The bytes that have arrived. The last of them may not be in the file before Flush().
   int64_t size() const { return size_; }
   // Runs with the size of the file whenever it changes, on the thread that appends.
   void OnWritten(std::function<void(int64_t)> on_written) { on_written_ = std::move(on_written); }
@@ -36,7 +36,7 @@ class PartFile {
   Status Flush();
   // Throws away what is there.
   Status Restart();
-  // After Flush(): whether it is the blob, all of which has come.
+  // After Flush(): whether the file is the whole blob.
   Status Verify(const Descriptor& blob);
   // Removes the file: its bytes are of no use to the next pull.
   void Remove();
@@ -48,10 +48,10 @@ class PartFile {
   UniqueFd fd_;
   int64_t size_ = 0;
   int64_t written_ = 0;  // of size_; hash_ has seen these
-  // The bytes between the two. libcurl gives 16 KiB at a time, and each write has its price.
+  // The bytes between the two: libcurl gives 16 KiB at a time, and fewer, larger writes cost less.
   std::string pending_;
   net::Sha256 hash_;
-  std::string digest_;  // what hash_ gave, which it does once
+  std::string digest_;  // of hash_, which can be asked once only
   std::atomic<int64_t>* arrived_ = nullptr;
   std::function<void(int64_t)> on_written_;
 };

@@ -1,8 +1,8 @@
 // Lending limits: how much of a project's quota others may use while it is idle.
 //
-// A project keeps its quota less its lending limit for itself. Work of others that goes beyond a
-// quota of its own must leave what they keep and do not hold. The kept part is an amount and lies
-// on no particular nodes. The idea is Kueue's (`lendingLimit`, KEP 1224).
+// A project lends at most its lending limit, and keeps the rest of its quota for itself. Work
+// beyond its own quota must leave free what other projects keep and do not hold. The kept part is
+// an amount and lies on no particular nodes. The idea is Kueue's (`lendingLimit`, KEP 1224).
 //
 // - Threads: none; pure functions over a State.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace swell::sched {
 
-// Whether the queues that keep some of their quotas would still have it if work of `borrower` took
-// `more` of the pool; `count_leaving`: while what terminates still holds its room. Work within the
-// quotas above it is never refused. `why` gets a sentence when they would not.
+// Whether queues that keep a part of their quotas would still have it if work of `borrower` took
+// `more` of the pool. If not, `why` gets a sentence. Work within the quotas above it is never
+// refused. `count_leaving`: pods that terminate still hold their room.
 bool FitsLending(const State& state,
                  QueueId borrower,
                  const QueueAmounts& more,

@@ -1,9 +1,9 @@
 // The victim search: whom to stop so that given pods can start, at the least cost.
 //
-// Answers a plan, "impossible, because", or "budget spent". A plan is minimal: none of its units
-// can be spared; it may need none, where others have made room in the same cycle. Units are what is
-// stopped together: one surplus member, one pod of a group whose pods are stopped singly, or a
-// whole gang. A victim that finds another place is moved: it is evicted and promised that place.
+// The answer is a plan, "impossible, because", or "budget spent". Victims come in units: one
+// surplus member, one pod of a group whose pods are stopped singly, or a whole gang. A plan is
+// minimal: it needs every unit that it has. It has none if others have made room in the same cycle.
+// A victim that finds another place is moved: it is evicted and promised that place.
 //
 // - Threads: none. Works on a State through a Statement: on a plan, the evictions and promises are
 //   in it, uncommitted; otherwise it is as before.
@@ -18,8 +18,8 @@
 
 namespace swell::sched {
 
-// What an offer would take so far, beside what the state already shows: of queues, one entry for
-// each, and of disruption budgets, by number in the ledger.
+// What a plan in the making would take, beside what the state already shows: from each queue, and
+// from disruption budgets, by their number in the ledger.
 struct Losses {
   std::vector<std::pair<QueueId, QueueAmounts>> queues;
   std::vector<std::pair<size_t, int64_t>> budgets;
@@ -36,8 +36,8 @@ struct VictimPolicy {
   bool must_move = false;
   // Whether anything of the group may be taken for these pods at all; asked once per group.
   std::function<bool(const GroupState&)> eligible;
-  // The room is owed to others: what the victims' owners set themselves, a group's minimum run time
-  // and disruption budgets, protects nothing.
+  // The room is owed to others. So nothing that the victims' owners set themselves protects a
+  // victim: neither a group's minimum run time nor a disruption budget.
   bool takes_back = false;
   // How long after its start the group is not stopped; null: as the group says.
   std::function<Duration(const GroupState&)> min_runtime;
@@ -51,7 +51,7 @@ struct VictimPolicy {
 struct VictimPlan {
   enum class Outcome { kPlan, kImpossible, kBudgetSpent };
   Outcome outcome = Outcome::kImpossible;
-  std::vector<PodId> victims;  // in the order they are told; moved ones have a promise
+  std::vector<PodId> victims;  // in the order in which they are evicted; moved ones have a promise
   std::string because;         // for people, when there is no plan
 };
 

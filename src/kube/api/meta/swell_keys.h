@@ -28,7 +28,7 @@ inline constexpr std::string_view kGpuMemory = "swell.dev/gpu-memory";  // MiB
 inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-devices";
 // What a pod that asked for memory was given with its node, in GPUs: "0.25".
 inline constexpr std::string_view kGpuShare = "swell.dev/gpu-share";
-// In its group: higher is placed earlier and given up later.
+// Within its group, a pod with a higher value is placed earlier and given up later.
 inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
 // Seconds after its start at which the pod's job will have ended it at the latest.
 inline constexpr std::string_view kMaxRunSeconds = "swell.dev/max-run-seconds";
@@ -64,10 +64,11 @@ inline constexpr std::string_view kUser = "swell.dev/user";
 inline constexpr std::string_view kPodSecurity = "swell.dev/pod-security";
 inline constexpr std::string_view kCommandLine = "swell.dev/command-line";
 
-// A label of the Secret that a user of the embedded cluster is, and of their roles' bindings.
+// A label of the Secret that represents a user of the embedded cluster, and of the bindings of the
+// user's roles.
 inline constexpr std::string_view kUserSecret = "swell.dev/user-secret";
 
-// The ConfigMap in which a scheduler keeps what it is run with.
+// The ConfigMap in which a scheduler publishes its settings.
 inline constexpr std::string_view kSchedulerSettings = "swell-scheduler";
 
 // On nodes.

@@ -21,7 +21,7 @@ struct FieldManager {
   std::string time;
   FieldSet fields;
   FieldSet before;      // as it was stored: an unchanged entry keeps its time
-  bool writes = false;  // it is whose write this is: who only loses fields keeps its time, too
+  bool writes = false;  // this write is its own; an entry that only loses fields keeps its time
 
   // `"kubectl-create" using v1`, as conflicts name it.
   std::string ToString() const;
@@ -33,14 +33,14 @@ class Managers {
 
   bool empty() const { return list_.empty(); }
   std::vector<FieldManager>& list() { return list_; }
-  // The entry of that name, operation and subresource, which is added if it is missing; that
-  // invalidates earlier references.
+  // The entry of that name, operation and subresource. A missing one is added, which invalidates
+  // earlier references.
   FieldManager& Entry(std::string_view name,
                       std::string_view operation,
                       std::string_view api_version,
                       std::string_view subresource);
-  // Into the object: entries without fields are left out, the oldest of too many updaters become
-  // one, Kubernetes' order.
+  // Writes the list into the object in Kubernetes' order, without entries that have no fields. If
+  // there are too many updaters, the oldest become one entry.
   void Write(WallTime now, json::Value& object) &&;
 
  private:

@@ -8,6 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/eviction.h"
+#include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -120,11 +121,11 @@ DeviceTaintEviction::DeviceTaintEviction(Context context)
           context_.executor, context_.server, context_.user, "device-taint-eviction-controller") {
   Follow(
       slices_, [this](const json::SharedValue& it) { OnSlice(it); },
-      [this](const json::SharedValue& it) { slices_with_.erase(std::string(api::Name(*it))); });
+      [this](const json::SharedValue& it) { tainting_slices_.erase(std::string(api::Name(*it))); });
   Follow(
       rules_, [this](const json::SharedValue& it) { OnRule(it); },
       [this](const json::SharedValue& it) {
-        rules_with_.erase(std::string(api::Name(*it)));
+        tainting_rules_.erase(std::string(api::Name(*it)));
         evicted_.erase(std::string(api::Name(*it)));
       });
   Follow(
@@ -138,10 +139,10 @@ DeviceTaintEviction::DeviceTaintEviction(Context context)
 void DeviceTaintEviction::OnSlice(const json::SharedValue& slice) {
   const std::string name(api::Name(*slice));
   if (!AnyExecutes(*slice)) {
-    slices_with_.erase(name);
+    tainting_slices_.erase(name);
     return;
   }
-  slices_with_.insert_or_assign(name, slice);
+  tainting_slices_.insert_or_assign(name, slice);
   QueueUsers();
 }
 
@@ -150,10 +151,10 @@ void DeviceTaintEviction::OnRule(const json::SharedValue& rule) {
   rule_queue_.Add(name);
   const json::Value* taint = json::Find(*rule, {"spec", "taint"});
   if (taint == nullptr || !Executes(*taint)) {
-    rules_with_.erase(name);
+    tainting_rules_.erase(name);
     return;
   }
-  rules_with_.insert_or_assign(name, rule);
+  tainting_rules_.insert_or_assign(name, rule);
   QueueUsers();
 }
 
@@ -172,7 +173,7 @@ void DeviceTaintEviction::OnClaim(const json::Value& claim) {
 }
 
 void DeviceTaintEviction::QueueRules() {
-  for (const auto& [name, rule] : rules_with_) rule_queue_.AddAfter(name, kRulesDelay);
+  for (const auto& [name, rule] : tainting_rules_) rule_queue_.AddAfter(name, kRulesDelay);
 }
 
 void DeviceTaintEviction::QueueUsers() {
@@ -201,12 +202,12 @@ void DeviceTaintEviction::AddDevice(const api::AllocatedDevice& device,
     const std::optional<WallTime> until = BorneUntil(taint, tolerations);
     if (until && (!out || *until < out->at)) out = Eviction{*until, TaintText(taint), rule};
   };
-  for (const auto& [name, rule] : rules_with_) {
+  for (const auto& [name, rule] : tainting_rules_) {
     if (api::RuleTaints(*rule, device.driver, device.pool, device.device)) {
       add(*json::Find(*rule, {"spec", "taint"}), name);
     }
   }
-  for (const auto& [name, slice] : slices_with_) {
+  for (const auto& [name, slice] : tainting_slices_) {
     if (json::GetString(*slice, {"spec", "driver"}) != device.driver ||
         json::GetString(*slice, {"spec", "pool", "name"}) != device.pool || !IsCurrent(*slice)) {
       continue;
@@ -259,7 +260,7 @@ void DeviceTaintEviction::Evict(const json::SharedValue& pod,
                                "Device Taint manager: deleting due to NoExecute taint",
                                api::FormatTime(context_.clock.Now())),
            [this, rule = eviction.rule, done](const Result<Duration>& outcome) {
-             if (outcome.ok() && rules_with_.contains(rule)) ++evicted_[rule];
+             if (outcome.ok() && tainting_rules_.contains(rule)) ++evicted_[rule];
              done(outcome);
            });
 }

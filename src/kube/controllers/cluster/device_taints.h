@@ -40,7 +40,7 @@ class DeviceTaintEviction {
   void OnClaim(const json::Value& claim);
   void QueueUsers();
   void QueueRules();
-  bool Idle() const { return slices_with_.empty() && rules_with_.empty(); }
+  bool Idle() const { return tainting_slices_.empty() && tainting_rules_.empty(); }
   std::optional<Eviction> EvictionOf(const json::Value& pod) const;
   void AddDevice(const api::AllocatedDevice& device, std::optional<Eviction>& out) const;
   void ReconcileRule(const std::string& name, client::WorkQueue::Done done);
@@ -58,8 +58,8 @@ class DeviceTaintEviction {
   client::Informer& slices_;
   client::Informer& rules_;
   // Slices and rules with a NoExecute taint, by name.
-  std::map<std::string, json::SharedValue, std::less<>> slices_with_;
-  std::map<std::string, json::SharedValue, std::less<>> rules_with_;
+  std::map<std::string, json::SharedValue, std::less<>> tainting_slices_;
+  std::map<std::string, json::SharedValue, std::less<>> tainting_rules_;
   std::map<std::string, int64_t> evicted_;  // by rule's name
   client::WorkQueue queue_;
   client::WorkQueue rule_queue_;

@@ -137,7 +137,7 @@ Result<LoadReport> RunLoad(Reactor& reactor, const LoadOptions& options) {
                                    options.duration + std::chrono::seconds(60));
   LoadReport report = load.report();
   report.elapsed = reactor.Now() - started;
-  client = nullptr;  // before `load`, whom its callbacks know
+  client = nullptr;  // its callbacks refer to `load`
   if (!finished) return Status(Code::kTimeout, "load: the server stopped answering");
   return report;
 }

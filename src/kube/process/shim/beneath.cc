@@ -39,7 +39,7 @@ Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative
 
 Result<UniqueFd> OpenBeneath(const UniqueFd& base, const std::string& relative, bool make) {
   auto failed = [&](int error) {
-    // A link out of the directory is one filesystem away, so to speak; circles of links, too.
+    // The errors of a link that leads out of the directory, and of a circle of links.
     if (error == EXDEV || error == ELOOP) {
       return Status(Code::kInvalid, StrCat("subPath ", Quote(relative), " leaves the volume"));
     }

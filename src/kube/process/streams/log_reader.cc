@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kRotatedMax = 100;
-// Lines before the time that the reader asked for are passed over. A container can write as fast as
-// they are, so that there is no end of it, and others wait for this thread.
+// How much one Read skips of lines that are older than the reader asked for. A container may write
+// them as fast as they are skipped, and other work waits for this thread.
 constexpr int kSkippedBlocksMax = 4;
 
 // The offset at which the last `lines` lines of the file begin; `lines` is reduced by those found.
