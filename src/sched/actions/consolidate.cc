@@ -52,17 +52,17 @@ class Consolidate : public Action {
   }
   void Run(CycleContext& context) const override {
     State& state = context.state;
-    // Moves free no GPU, they only join free ones.
+    // Moving work frees no GPU. It only brings free ones together.
     const int64_t free_ppm = state.FreeGpuPpm(kNone);
     const bool any =
         AnyPodWaits(context, [&](PodId pod) { return GpuPpmOf(state.ShapeOf(pod)) <= free_ppm; });
     if (!any) return;
     bool contested = false;
-    auto may = [&state](GroupId id) {
+    const auto eligible = [&state](GroupId id) {
       const GroupState& group = state.groups[id];
       return group.preemptible || state.counts.known_queues > 1 || AnyBelow(state, group);
     };
-    ForWaiters(context, may, [&](const WaitingJob& job) {
+    ForWaiters(context, {.eligible = eligible}, [&](const WaitingJob& job) {
       const SearchOutcome found = ConsolidateFor(context, *this, job, contested);
       if (found == SearchOutcome::kDeferred) context.deferred.insert(job.group);
       if (found == SearchOutcome::kNothing) contested = contested || MayStopOthers(state, job);
@@ -75,17 +75,16 @@ class ConsolidateDeferred final : public Consolidate {
  public:
   void Run(CycleContext& context) const override {
     if (context.deferred.empty()) return;
-    ForWaiters(
-        context, [&](GroupId id) { return context.deferred.contains(id); },
-        [&](const WaitingJob& job) {
-          const SearchOutcome found = ConsolidateFor(context, *this, job, false);
-          // Another job has its room now. The next cycle asks whom it may stop instead.
-          if (found == SearchOutcome::kNothing && context.deferred.contains(job.group)) {
-            context.result.more = true;
-          }
-          context.deferred.erase(job.group);
-          return found;
-        });
+    const auto deferred = [&context](GroupId id) { return context.deferred.contains(id); };
+    ForWaiters(context, {.eligible = deferred}, [&](const WaitingJob& job) {
+      const SearchOutcome found = ConsolidateFor(context, *this, job, false);
+      // Another job has its room now. The next cycle looks for victims instead.
+      if (found == SearchOutcome::kNothing && context.deferred.contains(job.group)) {
+        context.result.more = true;
+      }
+      context.deferred.erase(job.group);
+      return found;
+    });
   }
 };
 

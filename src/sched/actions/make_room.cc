@@ -57,32 +57,31 @@ bool EnoughInPieces(CycleContext& context, const WaitingJob& job, int pool) {
 // The jobs that wait, each with what it lacks: its minimum, else one more member.
 class Waiters {
  public:
-  // Only those that `may` be helped by the action at all.
-  Waiters(CycleContext& context,
-          const std::function<bool(GroupId)>& may,
-          const std::function<bool(const WaitingJob&)>& might)
+  Waiters(CycleContext& context, const WaiterFilter& filter)
       : context_(context),
-        might_(might),
+        filter_(filter),
         turns_(context.state, context.shares, context.promised_first) {
     for (GroupId id : context.order) {
-      if (context.state.lists.startable[id] > 0 && may(id)) Push(id);
+      if (context.state.lists.startable[id] > 0 && filter.eligible(id)) Push(id);
     }
   }
   bool Empty() const { return turns_.Empty(); }
-  // Until one has started.
-  bool AnyMight() const { return hopeful_ > 0; }
+  bool AnyFeasible() const { return feasible_ > 0; }
   WaitingJob Pop() {
     WaitingJob job = turns_.Pop();
-    if (might_(job)) --hopeful_;
+    if (IsFeasible(job)) --feasible_;
     return job;
   }
-  // It got what it lacked and may lack more; others lost some.
-  void Again(GroupId id) {
+  // The group was helped: it may lack more, and other jobs may have lost something.
+  void PushAgain(GroupId id) {
     turns_.Reorder();
     Push(id);
   }
 
  private:
+  bool IsFeasible(const WaitingJob& job) const {
+    return !filter_.feasible || filter_.feasible(job);
+  }
   void Push(GroupId id) {
     State& state = context_.state;
     if (!Schedulable(state, state.groups[id])) return;
@@ -95,15 +94,41 @@ class Waiters {
     if (needed.pods.empty() || !MayPreempt(state, id, needed.pods)) return;
     const QueueAmounts need = NeedOf(state, needed.pods);
     WaitingJob job{id, std::move(needed.pods), need, surplus};
-    if (might_(job)) ++hopeful_;
+    if (IsFeasible(job)) ++feasible_;
     turns_.Push(std::move(job));
   }
 
   CycleContext& context_;
-  const std::function<bool(const WaitingJob&)>& might_;
-  int64_t hopeful_ = 0;  // of those in `turns_`
+  const WaiterFilter& filter_;
+  int64_t feasible_ = 0;  // jobs in `turns_`; no longer exact once a job has been helped
   QueueOrder turns_;
 };
+
+// Makes a committed plan the cycle's decisions: evictions, and the room promised to the job and to
+// the victims that move. `all_move`: every victim does, and none of these groups moves again soon.
+void DecidePlan(CycleContext& context,
+                const Action& action,
+                const WaitingJob& job,
+                std::vector<PodId> victims,
+                bool all_move) {
+  State& state = context.state;
+  const EvictionPlan evictions{
+      .victims = std::move(victims), .beneficiary = job.group, .beneficiaries = job.pods};
+  DecideEvictions(context, action, evictions);
+  DecideNominations(context, action, job.pods);
+  std::vector<PodId> moved;
+  for (PodId pod : evictions.victims) {
+    if (state.pods[pod].promise != kNone) moved.push_back(pod);
+  }
+  DecideNominations(context, action, moved);
+  if (!all_move) return;
+  std::set<GroupId> groups{job.group};
+  for (PodId pod : moved) groups.insert(state.pods[pod].group);
+  for (GroupId group : groups) {
+    state.groups[group].moved_at = context.now;
+    context.result.moved.push_back(state.groups[group].key);
+  }
+}
 
 }  // namespace
 
@@ -143,59 +168,35 @@ SearchOutcome TryEvictFor(CycleContext& context,
   }
   if (request.contested) return SearchOutcome::kDeferred;
   trial.Commit();
-  const EvictionPlan evictions{
-      .victims = std::move(plan.victims), .beneficiary = job.group, .beneficiaries = job.pods};
-  DecideEvictions(context, action, evictions);
-  DecideNominations(context, action, job.pods);
-  std::vector<PodId> moved;
-  for (PodId pod : evictions.victims) {
-    if (state.pods[pod].promise != kNone) moved.push_back(pod);
-  }
-  DecideNominations(context, action, moved);
-  if (request.policy.must_move) {
-    std::set<GroupId> groups{job.group};
-    for (PodId pod : moved) groups.insert(state.pods[pod].group);
-    for (GroupId group : groups) {
-      state.groups[group].moved_at = context.now;
-      context.result.moved.push_back(state.groups[group].key);
-    }
-  }
+  DecidePlan(context, action, job, std::move(plan.victims), request.policy.must_move);
   context.searches.failed.clear();  // what was freed beside the place may help others
   context.searches.said.erase(job.group);
   return SearchOutcome::kStarted;
 }
 
-bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& might) {
+bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& feasible) {
   const State& state = context.state;
   return std::any_of(context.order.begin(), context.order.end(), [&](GroupId id) {
     const std::vector<PodId>& members = state.groups[id].members;
     return state.lists.startable[id] > 0 &&
            std::any_of(members.begin(), members.end(),
-                       [&](PodId pod) { return state.pods[pod].Waits() && might(pod); });
+                       [&](PodId pod) { return state.pods[pod].Waits() && feasible(pod); });
   });
 }
 
 void ForWaiters(CycleContext& context,
-                const std::function<bool(GroupId)>& may,
-                const std::function<bool(const WaitingJob&)>& might,
+                const WaiterFilter& filter,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
-  Waiters waiters(context, may, might);
-  bool started = false;  // then what the others might is no longer known
-  while (!waiters.Empty() && (started || waiters.AnyMight())) {
+  Waiters waiters(context, filter);
+  bool started = false;
+  while (!waiters.Empty() && (started || waiters.AnyFeasible())) {
     const WaitingJob job = waiters.Pop();
     const SearchOutcome found = attempt(job);
     if (found == SearchOutcome::kOutOfBudget) return;
     if (found != SearchOutcome::kStarted) continue;
     started = true;
-    waiters.Again(job.group);
+    waiters.PushAgain(job.group);
   }
-}
-
-void ForWaiters(CycleContext& context,
-                const std::function<bool(GroupId)>& may,
-                const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
-  ForWaiters(
-      context, may, [](const WaitingJob&) { return true; }, attempt);
 }
 
 Duration MinRuntime(const State& state,

@@ -16,7 +16,7 @@ namespace swell::sched {
 
 struct VictimSearchRequest {
   SearcherKey searcher;    // but its action
-  bool contested = false;  // the place that is found may be another's yet: see consolidate.cc
+  bool contested = false;  // an earlier job may still need the place: see consolidate.cc
   VictimPolicy policy;
 };
 
@@ -30,22 +30,25 @@ SearchOutcome TryEvictFor(CycleContext& context,
                           const VictimSearchRequest& request,
                           bool explains);
 
-// Calls `attempt` for the waiting jobs that `may` be helped, each with what it lacks: its minimum,
-// else one more member. A job that started comes again, until the search budget is spent. `might`:
-// whether the attempt can be more than kNothing as things are. While no job has started, it ends
-// with the last such job: in a long queue few jobs can be helped.
+// Which waiting jobs an action tries to help.
+struct WaiterFilter {
+  // Whether the action may help the group at all.
+  std::function<bool(GroupId)> eligible;
+  // Whether an attempt can find room for the job as things are, before any job is helped. Null: it
+  // can for every job.
+  std::function<bool(const WaitingJob&)> feasible = {};
+};
+
+// Calls `attempt` for each job that passes the filter, with what the job lacks: its minimum, else
+// one more member. A job that was helped is tried again, until the search budget is spent. While no
+// job has been helped, the pass ends with the last feasible one: in a long queue there are few.
 void ForWaiters(CycleContext& context,
-                const std::function<bool(GroupId)>& may,
-                const std::function<bool(const WaitingJob&)>& might,
-                const std::function<SearchOutcome(const WaitingJob&)>& attempt);
-// Where each of them might.
-void ForWaiters(CycleContext& context,
-                const std::function<bool(GroupId)>& may,
+                const WaiterFilter& filter,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt);
 
-// Whether `might` holds for a pod that waits. An action asks this before it lines up all waiting
-// jobs: in a long queue mostly none of them can be helped.
-bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& might);
+// Whether `feasible` holds for a pod that waits. An action asks this before it lines up all waiting
+// jobs: in a long queue it mostly holds for none.
+bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& feasible);
 
 // The setting of the nearest queue, from this one up, that has one.
 Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);

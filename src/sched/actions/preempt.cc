@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "sched/actions/registry.h"
+#include "sched/placement/gang.h"
 #include "sched/queues/queue_order.h"
 
 namespace swell::sched {
@@ -18,10 +19,10 @@ class Preempt final : public Action {
     return PriorityReason(context, evictions, victim);
   }
   void Run(CycleContext& context) const override {
-    auto may = [&](GroupId id) {
+    const auto eligible = [&](GroupId id) {
       return AnyBelow(context.state, context.state.groups[id]) && !context.deferred.contains(id);
     };
-    ForWaiters(context, may,
+    ForWaiters(context, {.eligible = eligible},
                [&](const WaitingJob& job) { return PreemptFor(context, *this, job, false); });
   }
 };

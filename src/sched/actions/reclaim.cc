@@ -30,7 +30,7 @@ class Reclaim final : public Action {
   void Run(CycleContext& context) const override {
     if (context.state.counts.known_queues < 2) return;
     State& state = context.state;
-    // A gang's pool is asked for once: it takes a look at all its members.
+    // The pool of a gang is found once: that looks at all of its members.
     GroupId group = kNone;
     int pool = kNone;
     const bool any = AnyPodWaits(context, [&](PodId pod) {
@@ -42,10 +42,11 @@ class Reclaim final : public Action {
                                   state.ChargeOf(state.ShapeOf(pod), kNone));
     });
     if (!any) return;
-    ForWaiters(
-        context, [&](GroupId id) { return !context.deferred.contains(id); },
-        [&](const WaitingJob& job) { return MayReclaimFor(context, job); },
-        [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
+    const WaiterFilter filter{
+        .eligible = [&](GroupId id) { return !context.deferred.contains(id); },
+        .feasible = [&](const WaitingJob& job) { return MayReclaimFor(context, job); }};
+    ForWaiters(context, filter,
+               [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
   }
 };
 
@@ -88,7 +89,7 @@ SearchOutcome ReclaimFor(CycleContext& context,
   request.policy.min_runtime = [&](const GroupState& it) {
     return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
   };
-  // Nobody loses who only moves: fairness does not come into it.
+  // A victim that only moves loses nothing, so its fair share does not matter.
   if (!surplus_only && rules.MayMoveOthers()) {
     VictimSearchRequest moving = request;
     moving.searcher.moves_only = true;
@@ -96,7 +97,7 @@ SearchOutcome ReclaimFor(CycleContext& context,
     const SearchOutcome found = TryEvictFor(context, action, job, moving, false);
     if (found != SearchOutcome::kNothing) return found;
   }
-  // Else a researcher keeps other projects' quota for as long as a number of theirs says.
+  // Otherwise work could keep another project's quota for as long as its own minimum run time says.
   request.policy.takes_back = true;
   request.policy.from = rules.MayLose();
   request.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {

@@ -25,10 +25,10 @@ class Shrink final : public Action {
   void Run(CycleContext& context) const override {
     State& state = context.state;
     if (state.counts.surplus_groups == 0) return;
-    auto may = [&state](GroupId id) {
+    const auto eligible = [&state](GroupId id) {
       return state.counts.known_queues > 1 || AnyBelow(state, state.groups[id]);
     };
-    ForWaiters(context, may, [&](const WaitingJob& job) {
+    ForWaiters(context, {.eligible = eligible}, [&](const WaitingJob& job) {
       const SearchOutcome found = ReclaimFor(context, *this, job, true);
       return found != SearchOutcome::kNothing ? found : PreemptFor(context, *this, job, true);
     });
