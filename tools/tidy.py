@@ -77,7 +77,7 @@ NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fi
 # Words that only their author understood, and sentence forms that are read twice (docs/GLOSSARY.md has what to write
 # instead). They are looked for in comments and documents.
 PRIVATE_WORDS = [
-    (re.compile(r"\b(?:askers?|tellers?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I),
+    (re.compile(r"\b(?:askers?|tellers?|wish(?:es)?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I),
      "a private word"),
     (re.compile(r"(?<!there )\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b"
                 r"|\bthat there (?:is|are) not\b"),

@@ -364,29 +364,30 @@ void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use)
     looks.push_back(std::move(look));
   }
   const int64_t replicas = round->replicas();
-  const elastic::TargetProposal wish = elastic::ProposeReplicas(
+  const elastic::TargetProposal proposal = elastic::ProposeReplicas(
       kTolerance, replicas, static_cast<int64_t>(round->pods.size()), looks);
   json::Set(round->status, {"currentMetrics"}, std::move(current));
-  if (!wish.metric || (wish.faulty && wish.replicas < replicas)) {
-    return Fail(round, "ScalingActive", FaultReason(round->metrics[*wish.faulty]), wish.faults);
+  if (!proposal.metric || (proposal.faulty && proposal.replicas < replicas)) {
+    return Fail(round, "ScalingActive", FaultReason(round->metrics[*proposal.faulty]),
+                proposal.faults);
   }
-  const std::string name = NameOf(round->metrics[*wish.metric]);
+  const std::string name = NameOf(round->metrics[*proposal.metric]);
   SetCondition(*round, "ScalingActive", true, "ValidMetricFound",
                "a number of replicas follows from " + name);
-  ApplyBehavior(round, wish.replicas,
-                wish.replicas > replicas ? name + " above target" : "All metrics below target");
+  ApplyBehavior(round, proposal.replicas,
+                proposal.replicas > replicas ? name + " above target" : "All metrics below target");
 }
 
-void PodAutoscaler::ApplyBehavior(const RoundPtr& round, int64_t wish, const std::string& why) {
+void PodAutoscaler::ApplyBehavior(const RoundPtr& round, int64_t proposed, const std::string& why) {
   const auto known = known_.find(round->key);
   if (known == known_.end()) return round->done(Duration::zero());  // deleted meanwhile
   const int64_t replicas = round->replicas();
   const elastic::PacedReplicas paced =
-      elastic::Follow(round->pace, context_.clock.Now(), replicas, wish, known->second.pace);
-  if (paced.stable > wish) {
+      elastic::Follow(round->pace, context_.clock.Now(), replicas, proposed, known->second.pace);
+  if (paced.stable > proposed) {
     SetCondition(*round, "AbleToScale", true, "ScaleDownStabilized",
                  "more were asked for within the window of scaling down");
-  } else if (paced.stable < wish) {
+  } else if (paced.stable < proposed) {
     SetCondition(*round, "AbleToScale", true, "ScaleUpStabilized",
                  "fewer were asked for within the window of scaling up");
   } else {

@@ -44,7 +44,7 @@ class PodAutoscaler {
   void OnUse(const RoundPtr& round, const Result<json::Value>& use);
   void FindPods(Round& round) const;
   // Changes the number of replicas as fast as spec.behavior allows.
-  void ApplyBehavior(const RoundPtr& round, int64_t wish, const std::string& why);
+  void ApplyBehavior(const RoundPtr& round, int64_t proposed, const std::string& why);
   void Rescale(const RoundPtr& round, int64_t replicas, const std::string& why);
   // A condition that says no, told in an event too; the look is over.
   void Fail(const RoundPtr& round,

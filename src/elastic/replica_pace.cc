@@ -13,7 +13,7 @@ void ForgetBefore(std::deque<std::pair<WallTime, int64_t>>& moments, WallTime ti
   while (!moments.empty() && moments.front().first < time) moments.pop_front();
 }
 
-// What the windows make of the newest wish.
+// What the windows make of the newest proposal.
 int64_t Stable(
     const Pace& pace, WallTime now, int64_t replicas, int64_t desired, PaceState& state) {
   if (!state.since) state.since = now;

@@ -52,7 +52,7 @@ struct Pace {
 struct PacedReplicas {
   enum class Limit { kNone, kMaximum, kMinimum, kUpRate, kDownRate };
   int64_t replicas = 0;
-  int64_t stable = 0;  // what the windows make of the wish, before policies and bounds
+  int64_t stable = 0;  // what the windows make of the proposal, before policies and bounds
   Limit limit = Limit::kNone;
 };
 

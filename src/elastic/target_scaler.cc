@@ -78,28 +78,28 @@ TargetProposal ProposeReplicas(double tolerance,
                                int64_t replicas,
                                int64_t running,
                                const std::vector<MetricSample>& metrics) {
-  TargetProposal wish;
+  TargetProposal proposal;
   for (size_t i = 0; i < metrics.size(); ++i) {
     const MetricSample& metric = metrics[i];
     const bool known =
         metric.of_all || std::any_of(metric.of_members.begin(), metric.of_members.end(),
                                      [](const auto& one) { return one.has_value(); });
     if (!metric.fault.empty() || !known) {
-      wish.faults +=
-          StrCat(wish.faults.empty() ? "" : "; ", metric.name, ": ",
+      proposal.faults +=
+          StrCat(proposal.faults.empty() ? "" : "; ", metric.name, ": ",
                  metric.fault.empty() ? std::string("no member has a value of it") : metric.fault);
-      if (!wish.faulty) wish.faulty = i;
+      if (!proposal.faulty) proposal.faulty = i;
       continue;
     }
     const Wanted wanted = metric.of_all ? OfAll(metric, tolerance, replicas, running)
                                         : OfMembers(metric, tolerance, replicas);
-    if (wish.metric && wanted.replicas <= wish.replicas) continue;
-    wish.replicas = wanted.replicas;
-    wish.value = wanted.value;
-    wish.metric = i;
+    if (proposal.metric && wanted.replicas <= proposal.replicas) continue;
+    proposal.replicas = wanted.replicas;
+    proposal.value = wanted.value;
+    proposal.metric = i;
   }
-  if (!wish.metric) wish.replicas = replicas;
-  return wish;
+  if (!proposal.metric) proposal.replicas = replicas;
+  return proposal;
 }
 
 TargetDecision DecideByTargets(const TargetPolicy& policy,
@@ -108,16 +108,16 @@ TargetDecision DecideByTargets(const TargetPolicy& policy,
                                int64_t running,
                                const std::vector<MetricSample>& metrics,
                                TargetState& state) {
-  const TargetProposal wish = ProposeReplicas(policy.tolerance, replicas, running, metrics);
+  const TargetProposal proposal = ProposeReplicas(policy.tolerance, replicas, running, metrics);
   TargetDecision decision;
-  decision.faults = wish.faults;
-  if (wish.metric) {
-    const MetricSample& metric = metrics[*wish.metric];
+  decision.faults = proposal.faults;
+  if (proposal.metric) {
+    const MetricSample& metric = metrics[*proposal.metric];
     decision.why =
-        StrCat(metric.name, " is ", Number(wish.value), ", its target ", Number(metric.target));
+        StrCat(metric.name, " is ", Number(proposal.value), ", its target ", Number(metric.target));
   }
-  int64_t desired = wish.replicas;
-  if (desired < replicas && !wish.faults.empty()) desired = replicas;
+  int64_t desired = proposal.replicas;
+  if (desired < replicas && !proposal.faults.empty()) desired = replicas;
   decision.desired = Follow(PaceOf(policy), now, replicas, desired, state).replicas;
   return decision;
 }

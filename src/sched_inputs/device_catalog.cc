@@ -568,17 +568,17 @@ json::Value DeviceCatalog::Allocation(const json::Value& claim,
   json::Array config;
   const api::ClaimAsks asks(claim);
   for (const api::ClaimRequest& request : asks.requests) {
-    for (const api::DeviceWish& way : request.ways) {
+    for (const api::DeviceAlternative& alternative : request.alternatives) {
       const bool given = std::any_of(results.begin(), results.end(), [&](const json::Value& one) {
-        return json::GetString(one, {"request"}) == way.request;
+        return json::GetString(one, {"request"}) == alternative.request;
       });
-      const auto its_class = classes_.find(way.device_class);
+      const auto its_class = classes_.find(alternative.device_class);
       if (!given || its_class == classes_.end()) continue;
       for (const json::Value& setting :
            json::GetArray(*its_class->second.object, {"spec", "config"})) {
         json::Value entry = setting;
         json::Set(entry, {"source"}, "FromClass");
-        json::Set(entry, {"requests"}, json::Value(json::Array{json::Value(way.request)}));
+        json::Set(entry, {"requests"}, json::Value(json::Array{json::Value(alternative.request)}));
         config.push_back(std::move(entry));
       }
     }

@@ -186,7 +186,7 @@ class DeviceCatalog {
   int64_t UsualCount(const std::string& kind);
   bool TakeKind(const std::string& ns);
   Kinds::iterator FindKind(std::string_view exact, std::string& name);
-  std::string KindFor(const api::DeviceWish& wish, const std::string& ns);
+  std::string KindFor(const api::DeviceAlternative& alternative, const std::string& ns);
   std::string DeriveKind(const std::string& ns,
                          const std::string& base,
                          const std::string& how,
@@ -197,7 +197,7 @@ class DeviceCatalog {
   bool AddWants(const json::Value& claim, const std::string& key, Needs& needs);
   bool AddMatches(const api::ClaimAsks& asks, size_t first, const std::string& key, Needs& needs);
   void AddDistinct(std::string_view attribute, const std::vector<size_t>& members, Needs& needs);
-  std::string UnknownClass(const api::DeviceWish& wish) const;
+  std::string UnknownClass(const api::DeviceAlternative& alternative) const;
   void AddWaiting(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   void AddPlaced(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   Needs NeedsOf(const json::Value& pod, const View& view);

@@ -33,34 +33,35 @@ std::string ConditionText(std::string_view expression) {
 }
 
 // "class gpu.example.com with device.attributes… and memory of 10Gi".
-std::string KindName(const api::DeviceWish& wish) {
+std::string KindName(const api::DeviceAlternative& alternative) {
   std::vector<std::string> parts;
-  for (std::string_view expression : wish.selectors) parts.push_back(ConditionText(expression));
-  for (const auto& [name, amount] : wish.amounts) {
+  for (std::string_view expression : alternative.selectors)
+    parts.push_back(ConditionText(expression));
+  for (const auto& [name, amount] : alternative.amounts) {
     parts.push_back(StrCat(name, " of ", amount.ToString()));
   }
-  for (const api::DeviceToleration& one : wish.tolerations) {
+  for (const api::DeviceToleration& one : alternative.tolerations) {
     parts.push_back(StrCat("taint ", one.key.empty() ? "*" : one.key,
                            one.exists ? "" : StrCat("=", one.value),
                            one.effect.empty() ? "" : StrCat(":", one.effect)));
   }
-  return StrCat("class ", wish.device_class, wish.admin ? " for admins" : "",
+  return StrCat("class ", alternative.device_class, alternative.admin ? " for admins" : "",
                 parts.empty() ? "" : " with ", Join(parts, " and "));
 }
 
-// No two wishes that differ have one such text, whatever is in their parts.
-std::string ExactText(const api::DeviceWish& wish) {
-  std::string text = wish.admin ? "admin" : "";
+// No two alternatives that differ have one such text, whatever is in their parts.
+std::string ExactText(const api::DeviceAlternative& alternative) {
+  std::string text = alternative.admin ? "admin" : "";
   auto add = [&text](std::string_view part) { text += StrCat(part.size(), ":", part); };
-  add(wish.device_class);
-  add(StrCat(wish.selectors.size()));
-  for (std::string_view expression : wish.selectors) add(expression);
-  add(StrCat(wish.amounts.size()));
-  for (const auto& [name, amount] : wish.amounts) {
+  add(alternative.device_class);
+  add(StrCat(alternative.selectors.size()));
+  for (std::string_view expression : alternative.selectors) add(expression);
+  add(StrCat(alternative.amounts.size()));
+  for (const auto& [name, amount] : alternative.amounts) {
     add(name);
     add(amount.ToString());
   }
-  for (const api::DeviceToleration& one : wish.tolerations) {
+  for (const api::DeviceToleration& one : alternative.tolerations) {
     add(one.key);
     add(one.exists ? "" : StrCat("=", one.value));
     add(one.effect);
@@ -180,23 +181,24 @@ DeviceCatalog::Kinds::iterator DeviceCatalog::FindKind(std::string_view exact, s
   return known;
 }
 
-// The name of the wish's kind, which is made if needed. Empty: there are too many kinds.
-std::string DeviceCatalog::KindFor(const api::DeviceWish& wish, const std::string& ns) {
-  std::string name = KindName(wish);
-  std::string exact = ExactText(wish);
+// The name of the alternative's kind, which is made if needed. Empty: there are too many kinds.
+std::string DeviceCatalog::KindFor(const api::DeviceAlternative& alternative,
+                                   const std::string& ns) {
+  std::string name = KindName(alternative);
+  std::string exact = ExactText(alternative);
   auto known = FindKind(exact, name);
   if (known == kinds_.end()) {
     if (!TakeKind(ns)) return "";
     Kind kind;
     kind.exact = std::move(exact);
-    kind.device_class = wish.device_class;
-    for (std::string_view expression : wish.selectors) {
+    kind.device_class = alternative.device_class;
+    for (std::string_view expression : alternative.selectors) {
       kind.conditions.push_back(CompileCondition(expression, kind.problem));
     }
-    kind.amounts = wish.amounts;
-    kind.tolerations = wish.tolerations;
+    kind.amounts = alternative.amounts;
+    kind.tolerations = alternative.tolerations;
     for (api::DeviceToleration& one : kind.tolerations) one.document = nullptr;
-    kind.admin = wish.admin;
+    kind.admin = alternative.admin;
     known = kinds_.emplace(name, std::move(kind)).first;
     FindOutAnew(name);
   }
@@ -278,13 +280,14 @@ int64_t DeviceCatalog::UsualCount(const std::string& kind) {
 }
 
 // Why the class cannot be asked for; empty: it can.
-std::string DeviceCatalog::UnknownClass(const api::DeviceWish& wish) const {
-  const auto its_class = classes_.find(wish.device_class);
+std::string DeviceCatalog::UnknownClass(const api::DeviceAlternative& alternative) const {
+  const auto its_class = classes_.find(alternative.device_class);
   if (its_class == classes_.end()) {
-    return StrCat(" asks for device class ", Quote(wish.device_class), ", which is not there");
+    return StrCat(" asks for device class ", Quote(alternative.device_class),
+                  ", which is not there");
   }
   if (its_class->second.problem.empty()) return "";
-  return StrCat(": a condition of device class ", Quote(wish.device_class),
+  return StrCat(": a condition of device class ", Quote(alternative.device_class),
                 " is not understood: ", its_class->second.problem);
 }
 
@@ -300,11 +303,11 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
   for (const api::ClaimRequest& request : asks.requests) {
     Want want;
     bool admin = false;
-    for (const api::DeviceWish& wish : request.ways) {
-      if (const std::string unknown = UnknownClass(wish); !unknown.empty())
+    for (const api::DeviceAlternative& alternative : request.alternatives) {
+      if (const std::string unknown = UnknownClass(alternative); !unknown.empty())
         return obstacle(unknown);
-      admin = wish.admin;
-      std::string kind = KindFor(wish, needs.ns);
+      admin = alternative.admin;
+      std::string kind = KindFor(alternative, needs.ns);
       if (kind.empty()) {
         const bool own = made_[needs.ns] >= kKindsOfNamespaceMax;
         return obstacle(" asks for devices in yet another way; ",
@@ -313,25 +316,25 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
                         " in use already");
       }
       if (const std::string& problem = kinds_.find(kind)->second.problem; !problem.empty()) {
-        return obstacle(": a condition of request ", Quote(wish.request),
+        return obstacle(": a condition of request ", Quote(alternative.request),
                         " is not understood: ", problem);
       }
       if (kinds_.find(kind)->second.costly == offer_) {
-        return obstacle(": the conditions of request ", Quote(wish.request), " take more than ",
-                        kConditionsCost, " steps for one device");
+        return obstacle(": the conditions of request ", Quote(alternative.request),
+                        " take more than ", kConditionsCost, " steps for one device");
       }
-      int64_t count = wish.count;
-      if (wish.admin && count > 1 && !wish.all) {
+      int64_t count = alternative.count;
+      if (alternative.admin && count > 1 && !alternative.all) {
         kind = DeriveKind(needs.ns, kind, StrCat(" (at least ", count, ")"),
                           [count](Kind& enough) { enough.least = count; });
-      } else if (wish.all && !wish.admin) {
+      } else if (alternative.all && !alternative.admin) {
         count = UsualCount(kind);
         kind = DeriveKind(needs.ns, kind, StrCat(" (all ", count, ")"),
                           [count](Kind& whole) { whole.all = count; });
       }
       if (want.kind.empty() || OnSomeNode(kind, count)) {
-        want = {key, wish.request, kind, std::max<int64_t>(1, count), wish.all, {}};
-        for (const api::DeviceToleration& one : wish.tolerations) {
+        want = {key, alternative.request, kind, std::max<int64_t>(1, count), alternative.all, {}};
+        for (const api::DeviceToleration& one : alternative.tolerations) {
           want.tolerations.push_back(*one.document);
         }
       }
@@ -461,12 +464,12 @@ void DeviceCatalog::AddPlaced(const json::Value& pod,
   }
   if (!charged) return;
   for (const api::ClaimRequest& request : api::ClaimAsks(*claim).requests) {
-    for (const api::DeviceWish& way : request.ways) {
-      const auto count = given.find(way.request);
+    for (const api::DeviceAlternative& alternative : request.alternatives) {
+      const auto count = given.find(alternative.request);
       if (count == given.end()) continue;
-      const std::string kind = KindFor(way, std::string(kPlaced));
+      const std::string kind = KindFor(alternative, std::string(kPlaced));
       if (!kind.empty()) {
-        needs.wants.push_back({key, way.request, kind, count->second, way.all, {}});
+        needs.wants.push_back({key, alternative.request, kind, count->second, alternative.all, {}});
       }
     }
   }

@@ -34,7 +34,7 @@ void WorkQueue::Add(const std::string& key) {
 
 void WorkQueue::AddAfter(const std::string& key, Duration delay) {
   if (delay.count() <= 0) return Add(key);
-  // The earliest wish wins; the timers' order is enough to compare, as delays are short.
+  // The earliest time wins; the timers' order is enough to compare, as delays are short.
   auto it = delayed_.find(key);
   if (it != delayed_.end()) {
     if (it->second.second <= delay.count()) return;

@@ -16,20 +16,20 @@ std::vector<std::string_view> Expressions(const json::Value& holder) {
   return out;
 }
 
-DeviceWish ReadWish(const json::Value& wanted, std::string request) {
-  DeviceWish wish;
-  wish.request = std::move(request);
-  wish.device_class = json::GetString(wanted, {"deviceClassName"});
-  wish.selectors = Expressions(wanted);
-  wish.all = json::GetString(wanted, {"allocationMode"}) == "All";
-  wish.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
-  wish.admin = json::GetBool(wanted, {"adminAccess"});
+DeviceAlternative ReadAlternative(const json::Value& wanted, std::string request) {
+  DeviceAlternative alternative;
+  alternative.request = std::move(request);
+  alternative.device_class = json::GetString(wanted, {"deviceClassName"});
+  alternative.selectors = Expressions(wanted);
+  alternative.all = json::GetString(wanted, {"allocationMode"}) == "All";
+  alternative.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
+  alternative.admin = json::GetBool(wanted, {"adminAccess"});
   for (const auto& amount : json::GetObject(wanted, {"capacity", "requests"})) {
     const auto quantity = Quantity::FromJson(amount.value());
-    if (quantity.ok()) wish.amounts.emplace(std::string(amount.key()), *quantity);
+    if (quantity.ok()) alternative.amounts.emplace(std::string(amount.key()), *quantity);
   }
-  wish.tolerations = TolerationsOfDevices(wanted);
-  return wish;
+  alternative.tolerations = TolerationsOfDevices(wanted);
+  return alternative;
 }
 
 std::vector<std::string_view> Texts(const json::Array& array) {
@@ -101,12 +101,13 @@ std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod) {
 
 ClaimAsks::ClaimAsks(const json::Value& claim) {
   for (const json::Value& request : json::GetArray(claim, {"spec", "devices", "requests"})) {
-    ClaimRequest read{.name = json::GetString(request, {"name"}), .ways = {}};
+    ClaimRequest read{.name = json::GetString(request, {"name"}), .alternatives = {}};
     if (const json::Value* exactly = json::Find(request, {"exactly"})) {
-      read.ways.push_back(ReadWish(*exactly, std::string(read.name)));
+      read.alternatives.push_back(ReadAlternative(*exactly, std::string(read.name)));
     }
-    for (const json::Value& way : json::GetArray(request, {"firstAvailable"})) {
-      read.ways.push_back(ReadWish(way, StrCat(read.name, "/", json::GetString(way, {"name"}))));
+    for (const json::Value& alternative : json::GetArray(request, {"firstAvailable"})) {
+      read.alternatives.push_back(ReadAlternative(
+          alternative, StrCat(read.name, "/", json::GetString(alternative, {"name"}))));
     }
     requests.push_back(std::move(read));
   }

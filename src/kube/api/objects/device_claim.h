@@ -57,7 +57,7 @@ bool RuleTaints(const json::Value& rule,
                 std::string_view device);
 
 // Devices of one class. A request that names several of these wants the first that can be had.
-struct DeviceWish {
+struct DeviceAlternative {
   std::string request;  // as allocations name it: "gpu", or "gpu/large" of several
   std::string_view device_class;
   std::vector<std::string_view> selectors;  // conditions in CEL
@@ -69,7 +69,7 @@ struct DeviceWish {
 };
 struct ClaimRequest {
   std::string_view name;
-  std::vector<DeviceWish> ways;  // best first
+  std::vector<DeviceAlternative> alternatives;  // best first
 };
 // What devices of several requests have in common.
 struct DeviceMatch {
