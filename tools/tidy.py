@@ -77,14 +77,15 @@ NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fi
 # Words that only their author understood, and sentence forms that are read twice (docs/GLOSSARY.md has what to write
 # instead). They are looked for in comments and documents.
 PRIVATE_WORDS = [
-    (re.compile(r"\b(?:askers?|tellers?|wish(?:es)?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I),
+    (re.compile(r"\b(?:askers?|tellers?|wish(?:es)?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b",
+                re.I),
      "a private word"),
     (re.compile(r"(?<!there )\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b"
                 r"|\bthat there (?:is|are) not\b"),
      "say that it does not exist"),
     (re.compile(r"\b(?:[Tt]hose|[Tt]hat|him|them|[Aa]nybody|everybody) who\b|\b[Ww]hoever\b"),
      "name the user, client or pod"),
-    (re.compile(r"(?:^|[.!?:] )(?:Who|What of|Whose|Of (?!course))\b(?![^.?]*\?)"),
+    (re.compile(r"(?:^|[.!?:] )(?:Who|For whom|Whom|Whose|What of|Of (?!course))\b(?![^.?]*\?)"),
      "begin the sentence with its subject"),
     (re.compile(r"\b(?:goes|went|go) on(?! to\b)(?=[ ,.;:])"), "write continues"),
     (re.compile(r"\blooks? (?:again|once more)\b"), "write retries, polls or reads again"),
@@ -344,7 +345,7 @@ def prose_lines(path, text):
         return None
     if path.startswith("src/") and path.endswith(CPP):
         return [sentences(line) for line in text.splitlines()]
-    if path.endswith((".md", "crds.txt", "event_reasons.txt")):
+    if path.endswith((".md", "event_reasons.txt")) or path.startswith("src/kube/api/schemas/"):
         return [line.lstrip("-*|# ") for line in re.sub(r"`[^`\n]*`", "``", text).splitlines()]
     if path.endswith(".py") or re.match(r"#!.*\bpython", text):
         lines = python_prose(text)

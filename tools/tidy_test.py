@@ -222,8 +222,9 @@ class Prose(unittest.TestCase):
                      "// A watch is no list.", 'Say("these are no jobs");'):
             self.assertEqual(breaches(source("base", text + "\n")), ["src/base/a.cc:1 prose"], text)
         self.assertEqual(breaches({"docs/a.md": "- Who asks for much waits.\n"}), ["docs/a.md:1 prose"])
-        self.assertEqual(breaches({"src/kube/api/schemas/crds.txt": "  name string: Of a pod.\n"}),
-                         ["src/kube/api/schemas/crds.txt:1 prose"])
+        for line in ("  name string: Of a pod.", "type Lease: Whom it is for."):
+            self.assertEqual(breaches({"src/kube/api/schemas/core_v1.txt": line + "\n"}),
+                             ["src/kube/api/schemas/core_v1.txt:1 prose"], line)
 
     def test_comments_and_docstrings_of_scripts_and_pages_are_read(self):
         for path, text in (("sdk/a.py", '"""Waits.\n\nWhoever waits is served.\n"""\nx = 1\n'),

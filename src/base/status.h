@@ -44,7 +44,7 @@ struct StatusCause {
   std::string message;  // Invalid value: "x": must be ...
 };
 
-// Whom the error is about: metav1.StatusDetails. Empty strings are left out of the answer.
+// The object of the error: metav1.StatusDetails. Empty strings are left out of the answer.
 struct StatusDetails {
   std::string name;
   std::string group;

@@ -37,7 +37,7 @@ struct PagesOptions {
   std::string programs_port_file;
 };
 
-// Whom the pages ask, on the core's thread.
+// The servers that the pages ask, on the core's thread.
 struct PagesSources {
   std::shared_ptr<api::RestHandler> server;   // what is shown and kept, asked as `user`
   api::UserInfo user;                         // may read all

@@ -1,4 +1,4 @@
-// Whom the ports of the pages answer.
+// The requests that the ports of the pages answer.
 #include "ui/requests/request_checks.h"
 
 #include <gtest/gtest.h>

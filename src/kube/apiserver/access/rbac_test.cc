@@ -252,7 +252,7 @@ TEST_F(RbacTest, NobodyMakesMembersOfAProjectWhoHaveMoreThanTheyHold) {
   };
   EXPECT_EQ(patch(StrCat(R"({"members":[)", viewer, ",", researcher, "]}")), 403);
   EXPECT_EQ(patch(R"({"namespace":"kube-system"})"), 403);
-  // Whom somebody else has named stays.
+  // A member that somebody else has named stays.
   ASSERT_EQ(Admin("PATCH", StrCat(projects, "/team"),
                   StrCat(R"({"spec":{"members":[)", researcher, "]}}"))
                 .status,

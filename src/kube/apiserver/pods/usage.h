@@ -1,7 +1,7 @@
 // What nodes and pods use (metrics.k8s.io): asked of the nodes that are concerned whenever somebody
 // wants to know, so that nothing is kept and nothing is old.
 //
-// Whom a node says nothing about in time is left out, as a metrics server does.
+// A pod that its node says nothing about in time is left out, as a metrics server does.
 //
 // - Threads: core executor only.
 #pragma once

@@ -230,8 +230,8 @@ std::vector<json::SharedValue> StatefulSetController::ClaimsOf(const Pass& pass,
   return claims;
 }
 
-// Whom a claim goes with, by spec.persistentVolumeClaimRetentionPolicy: its set, its pod, which
-// leaves because the set shrinks, or nobody. The garbage collector does the rest.
+// Sets the owner that a claim goes with, by spec.persistentVolumeClaimRetentionPolicy: its set, its
+// pod that leaves because the set shrinks, or none. The garbage collector does the rest.
 void StatefulSetController::OwnClaims(Pass& pass,
                                       const json::Value& pod,
                                       int64_t ordinal,
