@@ -120,7 +120,7 @@ Result<int> NumberOf(const Trace& trace, const std::string& job) {
   }
   if (of_any_namespace.size() == 1) return of_any_namespace.front();
   const bool more = trace.jobs.size() > kNamesMax;
-  return Status(Code::kNotFound, StrCat(trace.name, " has no job ", Quote(job), "; there are ",
+  return Status(Code::kNotFound, StrCat(trace.name, " has no job ", Quote(job), "; its jobs are ",
                                         Join(names, ", "), more ? ", …" : ""));
 }
 

@@ -82,7 +82,7 @@ TEST(Explain, GoodputTellsWhatAGpuIsWorthHereAndElsewhere) {
 }
 
 TEST(Explain, AnotherNameListsTheJobs) {
-  EXPECT_EQ(Explain("fifo", "none"), "t has no job \"none\"; there are long, short");
+  EXPECT_EQ(Explain("fifo", "none"), "t has no job \"none\"; its jobs are long, short");
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ class Run {
       const std::string on = group.type.empty() ? "" : StrCat(" on ", group.type);
       return Status(Code::kNotFound,
                     StrCat(trace, ": job ", Quote(job.name), ": application ",
-                           Quote(job.application), " has no profile", on, "; there are ",
+                           Quote(job.application), " has no profile", on, "; the profiles are ",
                            profiles.Names().empty() ? "none" : Join(profiles.Names(), ", "),
                            " (--profiles)"));
     }

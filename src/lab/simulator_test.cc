@@ -55,8 +55,9 @@ TEST(Simulator, ErrorsNameJobAndCluster) {
             "toy.csv: job \"a\" requests 3 GPUs, the cluster has 2");
   Trace trace = ToyTrace({{"a", 0, 1}});
   trace.jobs[0].application = "gpt";
-  EXPECT_EQ(Outcome(trace, "fifo", {1, 2}),
-            "toy.csv: job \"a\": application \"gpt\" has no profile; there are toy (--profiles)");
+  EXPECT_EQ(
+      Outcome(trace, "fifo", {1, 2}),
+      "toy.csv: job \"a\": application \"gpt\" has no profile; the profiles are toy (--profiles)");
 }
 
 TEST(Simulator, APolicyThatWouldTakeTooMuchMemoryEndsWithAnError) {

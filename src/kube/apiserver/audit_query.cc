@@ -42,10 +42,11 @@ Status Read(std::string_view name, const std::string& value, AuditQuery& query) 
     (name == "since" ? query.since : query.until) = time;
     return Status::Ok();
   }
-  return Status(Code::kBadRequest,
-                StrCat("audit: unknown parameter ", Quote(name),
-                       "; there are user, verb, resource, namespace, name, refused, since, until "
-                       "and limit"));
+  return Status(
+      Code::kBadRequest,
+      StrCat("audit: unknown parameter ", Quote(name),
+             "; the parameters are user, verb, resource, namespace, name, refused, since, until "
+             "and limit"));
 }
 
 bool Fits(std::string_view wanted, std::string_view found) {

@@ -15,7 +15,8 @@ namespace {
 TEST(Policies, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const auto found = FindPolicy("polux");
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.status().message().find("unknown policy \"polux\"; there are goodput, "), 0u);
+  EXPECT_EQ(found.status().message().find("unknown policy \"polux\"; the policies are goodput, "),
+            0u);
 }
 
 TEST(FreeGpus, TightlyMeansTheFewestNodesAndTheLeastLeftBehind) {

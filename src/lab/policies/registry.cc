@@ -13,7 +13,7 @@ const std::vector<PolicyKind>& Policies() {
        .many_types = true,
        .make = MakeGoodput},
       {.name = "recurring",
-       .summary = "goodput; a job begins with what earlier jobs of its application measured",
+       .summary = "as goodput, but a job begins with what earlier jobs of its application measured",
        .on_events = true,
        .batch = BatchMode::kAdaptive,
        .learns = true,
@@ -27,7 +27,7 @@ const std::vector<PolicyKind>& Policies() {
        .many_types = true,
        .make = MakeSia},
       {.name = "tiresias",
-       .summary = "two queues by attained service, preemption (NSDI'19)",
+       .summary = "two queues by attained service, with preemption (NSDI'19)",
        .make = MakeTiresias},
       {.name = "fifo",
        .summary = "Swell's scheduler, one project, jobs rigid",
@@ -38,15 +38,15 @@ const std::vector<PolicyKind>& Policies() {
        .on_events = true,
        .make = MakeFair},
       {.name = "shortest",
-       .summary = "least left to train first, preemption",
+       .summary = "the job with the least left to train first, with preemption",
        .looks_ahead = true,
        .make = MakeShortest},
       {.name = "critical",
-       .summary = "shortest first, but a job that would end last before all, preemption",
+       .summary = "as shortest, but a job that would end last if it waited goes first",
        .looks_ahead = true,
        .make = MakeCritical},
       {.name = "optimus",
-       .summary = "most seconds saved by the next GPU, with an oracle (EuroSys'18)",
+       .summary = "the next GPU goes where it saves most time, by an oracle (EuroSys'18)",
        .looks_ahead = true,
        .resizes = true,
        .make = MakeOptimus},
@@ -62,7 +62,7 @@ const std::vector<PolicyKind>& Policies() {
        .bytes = BytesOfMaxMin,
        .make = MakeMaxMin},
       {.name = "max-sum",
-       .summary = "most steps a second of all jobs together, as in Gavel (OSDI'20)",
+       .summary = "the most steps per second of all jobs together, as in Gavel (OSDI'20)",
        .round_s = 360,
        .many_types = true,
        .bytes = BytesOfMaxSum,
@@ -74,7 +74,8 @@ const std::vector<PolicyKind>& Policies() {
        .bytes = BytesOfPollux,
        .make = MakePollux},
       {.name = "shockwave",
-       .summary = "20 rounds ahead: progress of all, and the longest in time (NSDI'23)",
+       .summary =
+           "plans 20 rounds for the progress of all jobs and the end of the longest (NSDI'23)",
        .round_s = 120,
        .looks_ahead = true,
        .make = MakeShockwave},
@@ -89,7 +90,7 @@ Result<const PolicyKind*> FindPolicy(std::string_view name) {
     names.push_back(kind.name);
   }
   return Status(Code::kInvalid,
-                StrCat("unknown policy ", Quote(name), "; there are ", Join(names, ", ")));
+                StrCat("unknown policy ", Quote(name), "; the policies are ", Join(names, ", ")));
 }
 
 }  // namespace swell::lab

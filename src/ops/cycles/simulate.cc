@@ -32,7 +32,7 @@ Status ReadActions(const std::string& text, sched::CycleOptions& options) {
       std::vector<std::string> known = sched::ActionNames();
       const std::string last = known.back();
       known.pop_back();
-      return cli::Misuse(StrCat("--actions: unknown action ", Quote(name), "; there are ",
+      return cli::Misuse(StrCat("--actions: unknown action ", Quote(name), "; the actions are ",
                                 Join(known, ", "), " and ", last));
     }
     options.actions |= bit;

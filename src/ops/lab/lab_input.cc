@@ -161,7 +161,7 @@ Status LabInput::ReadQuotas() {
     if (!tenants.contains(tenant)) {
       const std::vector<std::string> all(tenants.begin(), tenants.end());
       return cli::Misuse(StrCat("--quota ", Quote(text), ": no job belongs to ", Quote(tenant),
-                                "; there are ", all.empty() ? "no projects" : Join(all, ", ")));
+                                "; the projects are ", all.empty() ? "none" : Join(all, ", ")));
     }
     options_.shape.tenants[tenant].quota = gpus;
   }
