@@ -169,6 +169,30 @@ class Door(SecurityTest):
         self.assertEqual(self.made("admin", "GET", made)["spec"]["securityContext"]["runAsUser"], 1500)
         self.made("admin", "DELETE", f"{JOBS}/theirs")
 
+    def test_an_annotation_that_adds_a_container_is_part_of_the_job(self):
+        """It ran an image of alice's choice with eve's numbers, before eve's own command and with its files."""
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "fetching"},
+               "spec": {"pytorchReplicaSpecs": {"Worker": {
+                   "replicas": 1, "template": {"spec": pod("x", None, {"name": "pytorch", "command": [
+                       "sleep", "600"]})["spec"]}}}}}
+        made = f"{PODS}/fetching-worker-0"
+        self.assertEqual(self.made("eve", "POST", JOBS, job)["metadata"]["annotations"][USER], "eve")
+        self.until(lambda: self.send("admin", "GET", made).status == 200)
+        code = json.dumps({"source": "https://127.0.0.1:1/x.git", "image": "mine", "destPath": "usr"})
+        change = {"metadata": {"annotations": {"kubedl.io/git-sync-config": code}}}
+        edited = self.made("alice", "PATCH", f"{JOBS}/fetching", change)
+        self.assertEqual(edited["metadata"]["annotations"][USER], "alice")
+        before = self.made("alice", "DELETE", made)["metadata"]["uid"]
+
+        def again():
+            answer = self.send("admin", "GET", made)
+            return answer.json() if answer.status == 200 and answer.json()["metadata"]["uid"] != before else None
+
+        self.until(again)
+        self.assertEqual(again()["metadata"]["annotations"][USER], "alice")
+        self.assertNotIn("runAsUser", again()["spec"].get("securityContext", {}))
+        self.made("admin", "DELETE", f"{JOBS}/fetching")
+
     def test_work_that_breaks_its_users_numbers_is_refused_as_a_whole(self):
         """Not pod by pod, which would leave a job that never starts."""
         template = {"spec": pod("x", {"securityContext": {"runAsUser": 0}}, {"name": "pytorch"})["spec"]}

@@ -3,16 +3,16 @@
 #include <string>
 
 #include "base/strings.h"
+#include "kube/api/meta/code_keys.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::jobs {
 namespace {
 
-constexpr std::string_view kAnnotation = "kubedl.io/git-sync-config";
 constexpr std::string_view kVolume = "git-sync";
 
 Status Wrong(std::string_view field, std::string_view why) {
-  return Status(Code::kInvalid, StrCat("metadata.annotations[", kAnnotation, "]",
+  return Status(Code::kInvalid, StrCat("metadata.annotations[", api::keys::kGitSync, "]",
                                        field.empty() ? "" : ".", field, ": ", why));
 }
 
@@ -88,7 +88,7 @@ void AddTo(json::Value& pod, const json::Object& init, const std::string& dest) 
 }  // namespace
 
 Status AddGitSync(const json::Value& job, JobSpec& spec) {
-  const std::string_view text = api::Annotation(job, kAnnotation);
+  const std::string_view text = api::Annotation(job, api::keys::kGitSync);
   if (text.empty()) return Status::Ok();
   const auto options = json::Parse(text);
   if (!options.ok() || !options->is_object()) {

@@ -570,6 +570,14 @@ TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
            R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{"containers":)"
            R"([{"name":"pytorch","image":"other"}]}}}}}})");
   EXPECT_EQ(api::Annotation(edited, "swell.dev/user"), "bob");
+  // An annotation that adds a container to its pods says what runs, too; others do not.
+  const json::Value noted = Must(kAlice, "PATCH", one.c_str(),
+                                 R"({"metadata":{"annotations":{"example.com/note":"x"}}})");
+  EXPECT_EQ(api::Annotation(noted, "swell.dev/user"), "bob");
+  const json::Value fetching =
+      Must(kAlice, "PATCH", one.c_str(),
+           R"({"metadata":{"annotations":{"kubedl.io/git-sync-config":"{\"source\":\"s\"}"}}})");
+  EXPECT_EQ(api::Annotation(fetching, "swell.dev/user"), "alice");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "base/strings.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/api/meta/code_keys.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::apiserver {
 namespace {
@@ -194,6 +196,11 @@ std::string PathOfTemplate(const json::Value& object, const json::Value& pods) {
 }
 
 bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
+  // The one annotation of a job that says what its pods run.
+  constexpr std::string_view kCode = api::keys::kGitSync;
+  if (work == Work::kJob && api::Annotation(object, kCode) != api::Annotation(old, kCode)) {
+    return true;
+  }
   const json::Value* now = json::Find(object, {"spec"});
   const json::Value* before = json::Find(old, {"spec"});
   if (now == nullptr || before == nullptr) return now != before;
