@@ -85,6 +85,27 @@ TEST_F(JobTest, RunsAndSucceedsWithItsMaster) {
             1);
 }
 
+// Else a template could run with the numbers of another user, and be charged to that user.
+TEST_F(JobTest, APodIsOfItsJobsAuthorWhateverItsTemplateSays) {
+  auto yaml = [](const std::string& name, const std::string& annotations) {
+    return StrCat("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: ", name,
+                  ", namespace: default, annotations: {", annotations,
+                  "}}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: 1, template: {metadata: "
+                  "{annotations: {swell.dev/user: zoe, swell.dev/pod-security: privileged}}, spec: "
+                  "{containers: [{name: pytorch, image: x}]}}}}}\n");
+  };
+  cluster_.Create(yaml("hers", "swell.dev/user: alice"));
+  cluster_.Create(yaml("nobodys", ""));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  auto says = [this](const std::string& pod, std::string_view key) {
+    const json::SharedValue found = cluster_.Get(kPods, "default/" + pod + "-worker-0");
+    return found ? std::string(api::Annotation(*found, key)) : "no pod";
+  };
+  EXPECT_EQ(says("hers", api::keys::kUser), "alice");
+  EXPECT_EQ(says("nobodys", api::keys::kUser), "");
+  EXPECT_EQ(says("nobodys", api::keys::kPodSecurity), "");
+}
+
 TEST_F(JobTest, WithoutMasterAllWorkersMustSucceed) {
   SubmitAndRun({.workers = 2, .master = false});
   cluster_.agents->Exit("default/job-worker-0", 0);

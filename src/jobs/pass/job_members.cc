@@ -90,14 +90,14 @@ void Annotate(const JobMember& member, json::Value& pod) {
   if (const int64_t bound = HangSeconds(job); bound > 0) {
     set(api::keys::kHangSeconds, std::to_string(bound));
   }
-  const std::string_view user = api::Annotation(job, api::keys::kUser);
-  if (!user.empty()) set(api::keys::kUser, user);
-  // The job's author answers for its pods, whatever its templates say.
-  const std::string_view security = api::Annotation(job, api::keys::kPodSecurity);
-  if (security.empty()) {
-    drop(api::keys::kPodSecurity);
-  } else {
-    set(api::keys::kPodSecurity, security);
+  // The job's author answers for its pods, and nobody else, whatever its templates say.
+  for (std::string_view key : {api::keys::kUser, api::keys::kPodSecurity}) {
+    const std::string_view of_job = api::Annotation(job, key);
+    if (of_job.empty()) {
+      drop(key);
+    } else {
+      set(key, of_job);
+    }
   }
   if (const int64_t before = api::PreemptionCount(job); before > 0) {
     set(api::keys::kPreemptionsBefore, std::to_string(before));
