@@ -1,5 +1,6 @@
-// PodJanitor: deletes the oldest ended pods without an owner beyond a limit, and pods that are
-// being deleted but have no node, since no agent removes those.
+// PodJanitor: deletes the oldest ended pods beyond a limit, and pods that are being deleted but
+// have no node, since no agent removes those. The namespaces with the most ended pods lose them: a
+// flood in one does not push out those of others.
 // - Threads: core executor only.
 #pragma once
 
