@@ -111,6 +111,9 @@ struct Options {
   std::string advertise_address;
   int advertise_port = 6443;
   size_t watches_max = 20'000;
+  // Watches, logs, commands in pods and connections to them, together, of one user or account.
+  // Half of the commands that a machine takes, and of the connections from one address.
+  size_t streams_of_user_max = 2000;
   // What GET /metrics answers; the server adds its own. Null: 404. Outlives the server.
   Metrics* metrics = nullptr;
   // What /healthz, /livez and /readyz ask beside the server's own store.

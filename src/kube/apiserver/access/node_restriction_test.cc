@@ -114,45 +114,91 @@ TEST_F(NodeRestrictionTest, ANodeMakesOnlyMirrorsOfItsOwnPods) {
   EXPECT_EQ(Node("POST", kPods, pod("n1", R"("kubernetes.io/config.mirror":"x")")), 201);
 }
 
-TEST(OpenStreamsTest, ADeletedUserLosesWhatTheyHaveOpen) {
-  TestServer test(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
-  test.Boot();
-  auto as_root = [&test](const char* method, const std::string& target, std::string body = {}) {
-    auto request = test.Request(method, target, std::move(body));
+// alice, a user with a token, beside root.
+class OpenStreamsTest : public testing::Test {
+ protected:
+  explicit OpenStreamsTest(size_t of_user_max = 2000)
+      : test_(Options{.token_key = std::make_shared<const TestTokenKey>(),
+                      .rbac = true,
+                      .streams_of_user_max = of_user_max}) {
+    test_.Boot();
+    const Answer secret =
+        AsRoot("POST", "/api/v1/namespaces/kube-system/secrets",
+               R"({"metadata":{"name":"swell-user-a"},"type":"swell.dev/user","stringData":)"
+               R"({"username":"alice","groups":"system:masters"}})");
+    EXPECT_EQ(secret.status, 201) << secret.text;
+    const Answer made = AsRoot(
+        "POST", "/swell/v1/users/swell-user-a/credentials",
+        StrCat(R"({"expirationSeconds":600,"uid":")", secret.Str({"metadata", "uid"}), R"("})"));
+    EXPECT_EQ(made.status, 201) << made.text;
+    token_ = made.Str({"token"});
+  }
+  Answer AsRoot(const char* method, const std::string& target, std::string body = {}) {
+    auto request = test_.Request(method, target, std::move(body));
     request.user = {"root", "", {"system:masters"}};
-    return test.Send(std::move(request));
-  };
-  const Answer secret =
-      as_root("POST", "/api/v1/namespaces/kube-system/secrets",
-              R"({"metadata":{"name":"swell-user-a"},"type":"swell.dev/user","stringData":)"
-              R"({"username":"alice","groups":"system:masters"}})");
-  ASSERT_EQ(secret.status, 201) << secret.text;
-  const Answer made = as_root(
-      "POST", "/swell/v1/users/swell-user-a/credentials",
-      StrCat(R"({"expirationSeconds":600,"uid":")", secret.Str({"metadata", "uid"}), R"("})"));
-  ASSERT_EQ(made.status, 201) << made.text;
-  auto open = [&](const std::string& token) {
-    auto request = test.Request("GET", StrCat(kPods, "?watch=true"));
+    return test_.Send(std::move(request));
+  }
+  // By root where there is no token.
+  TestWatch Watch(const std::string& token) {
+    auto request = test_.Request("GET", StrCat(kPods, "?watch=true"));
     request.user = {};
     if (token.empty()) request.user = {"root", "", {"system:masters"}};
     request.credentials.bearer_token = token;
     TestWatch watch;
     watch.sink = std::make_shared<TestSink>();
-    watch.call = test.server->Handle(std::move(request), watch.sink);
-    test.executor.RunPosted();
-    EXPECT_EQ(watch.sink->stream_status, 200);
+    watch.call = test_.server->Handle(std::move(request), watch.sink);
+    test_.executor.RunPosted();
     return watch;
-  };
-  const TestWatch hers = open(made.Str({"token"}));
-  const TestWatch ours = open("");
-  EXPECT_EQ(as_root("DELETE", "/api/v1/namespaces/kube-system/secrets/swell-user-a").status, 200);
-  test.executor.RunPosted();
+  }
+
+  TestServer test_;
+  std::string token_;
+};
+
+TEST_F(OpenStreamsTest, ADeletedUserLosesWhatTheyHaveOpen) {
+  const TestWatch hers = Watch(token_);
+  const TestWatch ours = Watch("");
+  EXPECT_EQ(hers.sink->stream_status, 200);
+  EXPECT_EQ(ours.sink->stream_status, 200);
+  EXPECT_EQ(AsRoot("DELETE", "/api/v1/namespaces/kube-system/secrets/swell-user-a").status, 200);
+  test_.executor.RunPosted();
   EXPECT_EQ(hers.sink->ends, 1);
   EXPECT_EQ(hers.sink->end.code(), Code::kUnauthorized);
   EXPECT_EQ(ours.sink->ends, 0);
 }
 
-TEST(OpenStreamsTest, LivesOfTokensAreBounded) {
+class FewStreamsTest : public OpenStreamsTest {
+ protected:
+  FewStreamsTest() : OpenStreamsTest(3) {}
+};
+
+TEST_F(FewStreamsTest, OneUserLeavesPlacesToTheOthers) {
+  std::vector<TestWatch> hers;
+  for (int i = 0; i < 3; ++i) hers.push_back(Watch(token_));
+  EXPECT_EQ(hers.back().sink->stream_status, 200);
+  EXPECT_EQ(Watch(token_).sink->answer.status, 429);
+  EXPECT_EQ(Watch("").sink->stream_status, 200);
+  // A token of an account that she asked for gives her no further place.
+  auto request = test_.Request("POST", "/api/v1/namespaces/default/serviceaccounts/default/token",
+                               R"({"spec":{}})");
+  request.user = {};
+  request.credentials.bearer_token = token_;
+  const Answer account = test_.Send(std::move(request));
+  ASSERT_EQ(account.status, 201) << account.text;
+  ASSERT_EQ(AsRoot("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+                   R"({"metadata":{"name":"b"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+                   R"("kind":"ClusterRole","name":"view"},"subjects":[{"kind":"ServiceAccount",)"
+                   R"("name":"default","namespace":"default"}]})")
+                .status,
+            201);
+  const std::string token = account.Str({"status", "token"});
+  EXPECT_EQ(Watch(token).sink->answer.status, 429);
+  hers.pop_back();
+  test_.executor.RunPosted();
+  EXPECT_EQ(Watch(token).sink->stream_status, 200);
+}
+
+TEST(TokenLivesTest, LivesOfTokensAreBounded) {
   Options options{.token_key = std::make_shared<const TestTokenKey>()};
   options.token_life_max = std::chrono::hours(2);
   TestServer test(std::move(options));

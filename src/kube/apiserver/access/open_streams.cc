@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/registered_users.h"
@@ -67,9 +68,10 @@ class OpenStreams::Revocable final : public api::DuplexStream,
   Callbacks callbacks_;
 };
 
-void OpenStreams::Sweep(OfUser& all) {
+void OpenStreams::Sweep(OfUser& all) const {
   if (all.calls.size() + all.streams.size() < all.sweep_at) return;
-  all.sweep_at = 16 + 2 * (DropExpired(all.calls) + DropExpired(all.streams));
+  const size_t open = DropExpired(all.calls) + DropExpired(all.streams);
+  all.sweep_at = std::min(16 + 2 * open, of_user_max_);
 }
 
 std::vector<OpenStreams::OfUser*> OpenStreams::Of(const Call& call) {
@@ -83,11 +85,19 @@ std::vector<OpenStreams::OfUser*> OpenStreams::Of(const Call& call) {
   return all;
 }
 
-void OpenStreams::Add(const CallPtr& call) {
-  for (OfUser* user : Of(*call)) {
+Status OpenStreams::Add(const CallPtr& call) {
+  const auto users = Of(*call);
+  for (OfUser* user : users) {
     Sweep(*user);
-    user->calls.push_back(call);
+    if (user->calls.size() + user->streams.size() < of_user_max_) continue;
+    return Status(Code::kTooManyRequests,
+                  StrCat("user ", Quote(call->user.name), " has ", of_user_max_,
+                         " watches, logs, commands and connections to pods open, which is all that "
+                         "one user may have: close some"),
+                  {"", "", "", "", {}, 1});
   }
+  for (OfUser* user : users) user->calls.push_back(call);
+  return Status::Ok();
 }
 
 api::DuplexPtr OpenStreams::Add(const Call& call, api::DuplexPtr stream) {
@@ -116,7 +126,7 @@ void OpenStreams::End(const std::string& uid) {
 }
 
 void RegisterOpenStreams(Core& core) {
-  core.Add(std::make_unique<OpenStreams>(core.executor));
+  core.Add(std::make_unique<OpenStreams>(core.executor, core.options.streams_of_user_max));
   core.hooks.AddWritten(
       [](Core& here, store::EventType type, const store::EntryPtr& entry, bool ok) {
         if (!ok || type != store::EventType::kDeleted) return;

@@ -1,7 +1,11 @@
 // OpenStreams: what users and service accounts have open for long: watches, logs, commands in pods.
-// A user who is deleted loses them at once, as their credentials.
+// A user who is deleted loses them at once, as their credentials. Nobody takes the places of
+// others.
 // - Threads: core executor only.
 // - Ownership: the core's; streams and calls are their callers', and only looked at here.
+// - Invariants: a user with a uid has at most `of_user_max` open, also by tokens that the user
+// asked
+//   for and as whom the user acts.
 #pragma once
 
 #include <map>
@@ -9,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "kube/api/rest/duplex.h"
 #include "kube/apiserver/core.h"
 
@@ -16,10 +21,11 @@ namespace swell::apiserver {
 
 class OpenStreams final : public CorePart {
  public:
-  explicit OpenStreams(Executor& executor) : executor_(executor) {}
+  OpenStreams(Executor& executor, size_t of_user_max)
+      : executor_(executor), of_user_max_(of_user_max) {}
 
-  // A call that may last, of a user with a uid.
-  void Add(const CallPtr& call);
+  // A call that may last, of a user with a uid. kTooManyRequests: the user has no more places.
+  Status Add(const CallPtr& call);
   // What an upgraded call has become: the handler uses the answer in place of `stream`.
   api::DuplexPtr Add(const Call& call, api::DuplexPtr stream);
   // Ends all that the user or account of this uid has open, soon.
@@ -32,11 +38,12 @@ class OpenStreams final : public CorePart {
     std::vector<std::weak_ptr<Revocable>> streams;
     size_t sweep_at = 16;
   };
-  static void Sweep(OfUser& all);
+  void Sweep(OfUser& all) const;
   // The entries of the user, and of the user that acts as them.
   std::vector<OfUser*> Of(const Call& call);
 
   Executor& executor_;
+  const size_t of_user_max_;
   std::map<std::string, OfUser> users_;  // by uid
 };
 

@@ -84,7 +84,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
     SWELL_RETURN_IF_ERROR(CheckNodeRequest(core, *call, verb));
   }
-  if (IsLasting(*call, verb)) core.Get<OpenStreams>().Add(call);
+  if (IsLasting(*call, verb)) SWELL_RETURN_IF_ERROR(core.Get<OpenStreams>().Add(call));
   if (!call->info.is_resource) {
     SWELL_RETURN_IF_ERROR(core.observer->Admit(*call));
     if (HandleNonResource(core, call)) return Status::Ok();
