@@ -52,6 +52,7 @@ constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr Duration kQuietStop = std::chrono::seconds(2);  // longer ones are told
 
 constexpr size_t kOffloadBytesMax = size_t{64} << 20;
+constexpr size_t kProxiedBytesMax = size_t{16} << 20;
 
 void RunAll(std::vector<std::function<void()>> all) {
   for (auto& work : all) std::exchange(work, {})();
@@ -163,6 +164,8 @@ void EmbeddedCluster::Impl::AddDialers(apiserver::Options& server_options) {
       [this](const apiserver::HttpTarget& to) -> Result<std::shared_ptr<api::RestHandler>> {
     edge::HttpTransportConfig config;
     config.client.base_url = to.base_url;
+    // It is in memory until its reader has it, and pods may answer without end.
+    config.client.max_response_bytes = kProxiedBytesMax;
     config.client.tls.insecure_skip_verify = !to.verify;  // as kube-apiserver does with pods
     config.client.tls.ca_pem = to.ca_pem;
     config.client.tls.server_name = to.server_name;
@@ -343,8 +346,9 @@ void EmbeddedCluster::Impl::StartComponents() {
       std::make_unique<node::NodeFleet>(node::AgentPlugs{core, clock, server, runtime->runtime(),
                                                          names.get(), random.Next(), health.get()},
                                         node_configs);
+  const auto forwarded = edge::MakeForwardPlaces();
   for (node::NodeAgent* node : fleet->nodes()) {
-    kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
+    kubelets[node->name()] = edge::MakeKubeletEndpoints(*node, forwarded);
   }
   fleet->Start();
 }

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/fair_places.h"
 #include "kube/api/rest/binder.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
 void RegisterPods(Core& core);
+void RegisterHttpProxies(Core& core);
 
 void HandleBinding(Core& core, const CallPtr& call);
 void HandleBindingsResource(Core& core, const CallPtr& call);
@@ -30,11 +32,15 @@ void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, por
 void HandleNodeProxy(Core& core, const CallPtr& call);
 // Pods and services as HTTP servers.
 void HandleHttpProxy(Core& core, const CallPtr& call);
-// Lets another handler answer the call, under a path of its own.
+// Lets another handler answer the call, under a path of its own. `place` is held until the caller
+// has the whole answer, or an upgraded connection.
 void ForwardTo(Core& core,
                const CallPtr& call,
                std::shared_ptr<api::RestHandler> handler,
                std::string path,
-               std::string query);
+               std::string query,
+               FairPlaces::Place place = nullptr);
+// For whom the call counts: the person who acts, also through a service account.
+std::string CountedUser(const Core& core, const Call& call);
 
 }  // namespace swell::apiserver

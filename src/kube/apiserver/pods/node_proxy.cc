@@ -6,6 +6,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/open_streams.h"
+#include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/pods/handlers.h"
@@ -121,15 +122,29 @@ std::string NodePath(const Call& call, const std::string& container) {
 // Hands the node's answer through. Holds the call; the call's release ends the node's call.
 class Forward final : public api::RestSink {
  public:
-  Forward(Core& core, CallPtr call) : core_(core.weak_from_this()), call_(std::move(call)) {}
+  Forward(Core& core, CallPtr call, FairPlaces::Place place)
+      : core_(core.weak_from_this()), call_(std::move(call)), place_(std::move(place)) {}
 
-  void OnResponse(api::RestResponse response) override { call_->Respond(std::move(response)); }
+  void OnResponse(api::RestResponse response) override {
+    // A slow reader's answer waits in the connection, when the call is long over.
+    for (api::Chunk& chunk : response.body) {
+      if (place_ == nullptr) break;
+      auto held = std::make_shared<const std::pair<FairPlaces::Place, api::Chunk>>(place_, chunk);
+      chunk = api::Chunk(held, held->second.get());
+    }
+    place_.reset();
+    call_->Respond(std::move(response));
+  }
   void OnStreamStart(int status, std::string content_type) override {
     call_->StartStream(status, std::move(content_type));
   }
   bool OnChunk(const api::Chunk& chunk) override { return call_->Send(chunk); }
-  void OnStreamEnd(const Status& why) override { call_->EndStream(why); }
+  void OnStreamEnd(const Status& why) override {
+    place_.reset();
+    call_->EndStream(why);
+  }
   api::DuplexPtr OnUpgrade(api::HeaderList headers) override {
+    place_.reset();
     auto stream = call_->Upgrade(std::move(headers));
     const auto core = core_.lock();
     return core ? core->Get<OpenStreams>().Add(*call_, std::move(stream)) : stream;
@@ -138,6 +153,7 @@ class Forward final : public api::RestSink {
  private:
   std::weak_ptr<Core> core_;
   CallPtr call_;
+  FairPlaces::Place place_;
 };
 
 // Lets webhooks refuse exec, attach and portforward.
@@ -181,11 +197,17 @@ void ForwardToNode(
 
 }  // namespace
 
+std::string CountedUser(const Core& core, const Call& call) {
+  const std::string person = SubmitterOf(core, call).value_or("");
+  return person.empty() ? call.user.name : person;
+}
+
 void ForwardTo(Core& core,
                const CallPtr& call,
                std::shared_ptr<api::RestHandler> handler,
                std::string path,
-               std::string query) {
+               std::string query,
+               FairPlaces::Place place) {
   api::RestRequest request = call->request;
   request.path = std::move(path);
   request.query = std::move(query);
@@ -199,7 +221,8 @@ void ForwardTo(Core& core,
     // Not from inside the other side's own callback.
     core.executor.Post([held] { held->second.reset(); });
   });
-  auto under_way = held->first->Handle(std::move(request), std::make_shared<Forward>(core, call));
+  auto under_way = held->first->Handle(std::move(request),
+                                       std::make_shared<Forward>(core, call, std::move(place)));
   if (!call->finished()) held->second = std::move(under_way);
 }
 
@@ -276,7 +299,11 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     call->Fail(asked);
     return;
   }
-  ForwardToNode(core, call, node, NodePath(*call, container), NodeQuery(*call));
+  std::string query = NodeQuery(*call);
+  if (call->info.subresource == "portforward") {
+    AddParameter(query, "user", CountedUser(core, *call));
+  }
+  ForwardToNode(core, call, node, NodePath(*call, container), std::move(query));
 }
 
 void HandleNodeProxy(Core& core, const CallPtr& call) {

@@ -314,6 +314,7 @@ void RegisterPods(Core& core) {
                           .generation = true,
                           .answers_deleted = true});
   core.hooks.Add("nodes", {.create = CreateNode, .keep_status = true});
+  RegisterHttpProxies(core);
 }
 
 }  // namespace swell::apiserver

@@ -44,7 +44,7 @@ class PodsTest : public ::testing::Test {
     options.http_dialer =
         [this](const HttpTarget& target) -> Result<std::shared_ptr<api::RestHandler>> {
       dialed = target.base_url;
-      return std::shared_ptr<api::RestHandler>(node);
+      return handler != nullptr ? handler : node;
     };
     options.bind_check = [](const json::Value&, const std::string& name) {
       return name == "full" ? Status(Code::kConflict, "node is full") : Status::Ok();
@@ -68,6 +68,7 @@ class PodsTest : public ::testing::Test {
                                 : StrCat(answer.status, " ", answer.Message());
   }
   std::shared_ptr<FakeNode> node = std::make_shared<FakeNode>();
+  std::shared_ptr<api::RestHandler> handler;  // of pods; null: the node itself
   std::string dialed;
   TestServer server;
 };
@@ -106,6 +107,48 @@ TEST_F(PodsTest, ProxiesToPodsAndServices) {
   EXPECT_EQ(Proxy("services/s:80/proxy/x"), "http://10.1.2.3:8080 GET /x?");
   EXPECT_EQ(Proxy("services/s:http/proxy/"), "http://10.1.2.3:8080 GET /?");
   EXPECT_EQ(Proxy("services/s/proxy/"), "503 no endpoints available for service \"s\"");
+}
+
+// Takes requests, and answers none until it is told to.
+class Silent final : public api::RestHandler {
+ public:
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    asked.push_back(std::move(sink));
+    return std::make_unique<api::RestCall>();
+  }
+  std::vector<std::shared_ptr<api::RestSink>> asked;
+};
+
+TEST_F(PodsTest, AnswersThroughProxiesOfOneUserLeaveRoomForOthers) {
+  server.Post(kPods, R"({"metadata":{"name":"web"},"spec":{"containers":[
+      {"name":"c","image":"i","ports":[{"containerPort":8080}]}]}})");
+  server.Merge(StrCat(kPods, "/web/status"), R"({"status":{"podIP":"10.1.2.3"}})");
+  const auto silent = std::make_shared<Silent>();
+  handler = silent;
+  std::vector<TestWatch> under_way;
+  auto ask = [&](const std::string& user) {
+    auto request = server.Request("GET", StrCat(kPods, "/web/proxy/"));
+    request.user = {user, "", {"system:masters"}};
+    TestWatch one;
+    one.sink = std::make_shared<TestSink>();
+    one.call = server.server->Handle(std::move(request), one.sink);
+    server.executor.RunPosted();
+    const int status = one.sink->answers == 0 ? 0 : one.sink->answer.status;
+    under_way.push_back(std::move(one));
+    return status;
+  };
+  for (int i = 0; i < 32; ++i) ASSERT_EQ(ask("alice"), 0) << i;
+  EXPECT_EQ(ask("alice"), 429);
+  EXPECT_EQ(ask("bob"), 0);
+  // The answer keeps its place until its reader has it.
+  api::RestResponse response;
+  response.body.push_back(api::MakeChunk("all of it"));
+  silent->asked.front()->OnResponse(std::move(response));
+  EXPECT_EQ(under_way.front().sink->answer.BodyString(), "all of it");
+  EXPECT_EQ(ask("alice"), 429);
+  under_way.front().sink->answer.body.clear();
+  EXPECT_EQ(ask("alice"), 0);
 }
 
 TEST_F(PodsTest, BindingAssignsOnce) {

@@ -17,6 +17,13 @@ struct Target {
   std::string port;  // a number or a name; empty: the one there is
 };
 
+// An answer is in memory until its reader has it, as large as the client's limit of 16 MiB.
+constexpr size_t kAnswersMax = 64;
+
+struct HttpProxies final : CorePart {
+  FairPlaces answers{kAnswersMax};
+};
+
 Result<Target> ParseTarget(const std::string& resource, std::string_view text) {
   const std::vector<std::string_view> parts = Split(text, ':');
   Target target;
@@ -75,6 +82,8 @@ Result<std::shared_ptr<api::RestHandler>> Dial(Core& core, const Call& call) {
 
 }  // namespace
 
+void RegisterHttpProxies(Core& core) { core.Add(std::make_unique<HttpProxies>()); }
+
 void HandleHttpProxy(Core& core, const CallPtr& call) {
   const bool pod = call->storage->plural == "pods";
   const Status asked = AskConnect(core, *call, pod ? "PodProxyOptions" : "ServiceProxyOptions",
@@ -88,7 +97,15 @@ void HandleHttpProxy(Core& core, const CallPtr& call) {
     call->Fail(handler.status());
     return;
   }
-  ForwardTo(core, call, std::move(*handler), PathBehind(*call), call->request.query);
+  auto place = core.Get<HttpProxies>().answers.Take(CountedUser(core, *call));
+  if (place == nullptr) {
+    call->Fail(Status(Code::kTooManyRequests,
+                      "too many answers of pods and services are under way to you; try again",
+                      {"", "", "", "", {}, 1}));
+    return;
+  }
+  ForwardTo(core, call, std::move(*handler), PathBehind(*call), call->request.query,
+            std::move(place));
 }
 
 }  // namespace swell::apiserver

@@ -1,5 +1,6 @@
 #include "kube/edge/kubelet/kubelet_endpoints.h"
 
+#include "base/descriptors.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/edge/kubelet/kubelet_server.h"
@@ -11,6 +12,7 @@ namespace {
 
 // A port takes two of a WebSocket's 256 channels.
 constexpr size_t kPortsMax = 100;
+constexpr size_t kForwardedPart = 8;
 
 // Segments of the path, unescaped; empty when an escape is bad.
 std::vector<std::string> PathSegments(std::string_view path) {
@@ -31,6 +33,14 @@ bool IsOn(const std::vector<std::pair<std::string, std::string>>& query, std::st
   return false;
 }
 
+std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& query,
+                    std::string_view name) {
+  for (const auto& [key, value] : query) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
 Result<std::vector<uint16_t>> Ports(const std::vector<std::pair<std::string, std::string>>& query) {
   std::vector<uint16_t> ports;
   for (const auto& [key, value] : query) {
@@ -49,6 +59,28 @@ Result<std::vector<uint16_t>> Ports(const std::vector<std::pair<std::string, std
     return Status(Code::kBadRequest, StrCat("at most ", kPortsMax, " ports at once"));
   }
   return ports;
+}
+
+// Connects to a pod's port, in a place that the connection holds until it is dropped.
+auto DialInPlace(node::Runtime& runtime,
+                 std::string pod_uid,
+                 std::shared_ptr<FairPlaces> places,
+                 std::string user) {
+  return [runtime = &runtime, uid = std::move(pod_uid), places = std::move(places),
+          user = std::move(user)](uint16_t port, std::function<void(Result<api::DuplexPtr>)> done) {
+    FairPlaces::Place place = places->Take(user);
+    if (place == nullptr) {
+      return done(Status(Code::kTooManyRequests,
+                         StrCat(places->taken(),
+                                " forwarded connections are open, and too many of them are yours: "
+                                "close some")));
+    }
+    runtime->Dial(uid, port, [place, done = std::move(done)](Result<api::DuplexPtr> to) {
+      if (!to.ok()) return done(std::move(to));
+      auto held = std::make_shared<std::pair<FairPlaces::Place, api::DuplexPtr>>(place, *to);
+      done(api::DuplexPtr(held, to->get()));
+    });
+  };
 }
 
 Status NoSuchContainer(std::string_view name) {
@@ -153,16 +185,18 @@ Status KubeletEndpoints::PortForward(const api::RestRequest& request,
   PortForwardRequest forward{
       .pod = StrCat(api::Name(*pod), "_", api::Namespace(*pod), ", uid ", uid),
       .ports = std::move(ports),
-      .dial = [runtime = &agent_.runtime(), uid](uint16_t port,
-                                                 std::function<void(Result<api::DuplexPtr>)> done) {
-        runtime->Dial(uid, port, std::move(done));
-      }};
+      .dial = DialInPlace(agent_.runtime(), uid, forwarded_, ValueOf(query, "user"))};
   ServePortForward(agent_.executor(), agreement, std::move(wire), std::move(forward));
   return Status::Ok();
 }
 
-std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent) {
-  return std::make_shared<KubeletEndpoints>(agent);
+std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent,
+                                                       std::shared_ptr<FairPlaces> forwarded) {
+  return std::make_shared<KubeletEndpoints>(agent, std::move(forwarded));
+}
+
+std::shared_ptr<FairPlaces> MakeForwardPlaces() {
+  return std::make_shared<FairPlaces>(DescriptorLimit() / kForwardedPart);
 }
 
 }  // namespace swell::edge

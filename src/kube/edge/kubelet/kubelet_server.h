@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/fair_places.h"
 #include "kube/api/rest/rest.h"
 #include "kube/net/tls/tls.h"
 #include "kube/node/node_agent.h"
@@ -59,7 +60,11 @@ class KubeletServer {
 };
 
 // A node's whole kubelet API: node::KubeletHandler's answers, and exec, attach and portForward
-// over SPDY and WebSocket. The agent outlives it.
-std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent);
+// over SPDY and WebSocket. The agent outlives it. `forwarded` is for the connections that are
+// forwarded to pods: all nodes of a process share the descriptors.
+std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent,
+                                                       std::shared_ptr<FairPlaces> forwarded);
+// Places for a part of the connections that this process may have open.
+std::shared_ptr<FairPlaces> MakeForwardPlaces();
 
 }  // namespace swell::edge

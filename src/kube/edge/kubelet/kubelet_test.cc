@@ -1,6 +1,7 @@
 // The whole way: a client over a real socket, the API server, a node agent's endpoints and a
 // runtime that simulates.
 
+#include <algorithm>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ class KubeletTest : public ::testing::Test {
     fleet_ = std::make_unique<node::NodeFleet>(
         node::AgentPlugs{core_, clock_, server_, *runtime_, nullptr, 7},
         std::vector<node::NodeConfig>{node});
-    endpoints_ = std::make_shared<WireWatch>(MakeKubeletEndpoints(*fleet_->Find("n1")));
+    endpoints_ = std::make_shared<WireWatch>(MakeKubeletEndpoints(*fleet_->Find("n1"), forwarded_));
     fleet_->Start();
     front_ = std::make_unique<HttpFront>(core_, *server_, HttpFrontConfig{});
     http_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, net::ServerConfig{});
@@ -148,6 +149,7 @@ class KubeletTest : public ::testing::Test {
   std::shared_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<node::SimulatedRuntime> runtime_;
   std::unique_ptr<node::NodeFleet> fleet_;
+  const std::shared_ptr<FairPlaces> forwarded_ = std::make_shared<FairPlaces>(4);
   std::shared_ptr<WireWatch> endpoints_;
   std::unique_ptr<HttpFront> front_;
   std::unique_ptr<net::HttpServer> http_;
@@ -189,6 +191,34 @@ TEST_F(KubeletTest, PortsAreForwardedThroughTheApiServer) {
   local->Write(api::MakeChunk("echo"));
   EXPECT_TRUE(Until([&] { return answer == "echo"; }));
   EXPECT_EQ(problem, "");
+}
+
+TEST_F(KubeletTest, OneUsersForwardedConnectionsLeavePlacesToOthers) {
+  MakePod("a", "n1", "Running");
+  bool open = false;
+  std::string problem;
+  auto forward =
+      StartPortForward(core_, transport_, {}, "default", "a",
+                       {.on_open = [&] { open = true; },
+                        .on_error = [&](uint16_t, const std::string& why) { problem = why; },
+                        .on_end = [&](const Status& why) { problem = why.ToString(); }});
+  ASSERT_TRUE(Until([&] { return open || !problem.empty(); })) << problem;
+  // One user may hold two of the four places.
+  std::vector<api::DuplexPtr> local;
+  for (size_t i = 1; i <= 3; ++i) {
+    auto [near, far] = api::MakePipe(core_);
+    forward->Forward(8080, far);
+    near->Start({[](const api::Chunk&) {}, [](const Status&) {}});
+    local.push_back(near);
+    ASSERT_TRUE(Until([&] { return forwarded_->taken() == std::min<size_t>(i, 2); }));
+  }
+  ASSERT_TRUE(Until([&] { return !problem.empty(); }));
+  EXPECT_NE(problem.find("2 forwarded connections are open, and too many of them are yours"),
+            std::string::npos)
+      << problem;
+  EXPECT_NE(forwarded_->Take("another"), nullptr);
+  local.front()->Close();
+  EXPECT_TRUE(Until([&] { return forwarded_->taken() == 1; }));
 }
 
 TEST_F(KubeletTest, ANodesEndpointsAreItsProxy) {
