@@ -109,6 +109,8 @@ class RequestParser {
   bool http10() const { return http10_; }
   bool expects_continue() const { return expects_continue_; }
   const CodecError& error() const { return error_; }
+  // Bytes of the body that have come.
+  size_t body_bytes() const { return request_.body.size(); }
 
   // After kDone: the request; the parser is ready for the next one.
   HttpRequest Take();

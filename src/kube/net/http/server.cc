@@ -135,6 +135,33 @@ void ServerImpl::SetWaiting(ServerConnection* connection, bool waiting) {
   }
 }
 
+void ServerImpl::CountBody(ServerConnection* connection, size_t bytes) {
+  if (bytes == 0) return;
+  Address& address = addresses_[connection->address];
+  if (connection->body_bytes == 0) {
+    connection->sending_at = address.sending.insert(address.sending.end(), connection);
+  }
+  const size_t more = bytes - std::exchange(connection->body_bytes, bytes);
+  address.body_bytes += more;
+  body_bytes_ += more;
+  while (body_bytes_ > config.coming_bytes) {
+    const auto most = std::max_element(
+        addresses_.begin(), addresses_.end(),
+        [](const auto& a, const auto& b) { return a.second.body_bytes < b.second.body_bytes; });
+    stats.overflows.fetch_add(1, std::memory_order_relaxed);
+    most->second.sending.front()->Close(Status(Code::kUnavailable, "others need its memory"));
+  }
+}
+
+void ServerImpl::ForgetBody(ServerConnection* connection) {
+  const size_t bytes = std::exchange(connection->body_bytes, 0);
+  if (bytes == 0) return;
+  Address& address = addresses_[connection->address];
+  address.sending.erase(connection->sending_at);
+  address.body_bytes -= bytes;
+  body_bytes_ -= bytes;
+}
+
 // Out of descriptors: the listener stays readable, and asking in a loop would eat the CPU.
 void ServerImpl::PauseAccepting(Port* port) {
   port->watch->SetInterest(Interest::kNone);

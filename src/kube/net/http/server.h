@@ -38,7 +38,10 @@ class ServerImpl;
 
 struct ServerConfig {
   size_t header_bytes = 64 << 10;
-  size_t body_bytes = 3 << 20;           // larger requests get 413
+  size_t body_bytes = 3 << 20;  // larger requests get 413
+  // What has come of all requests that are not complete. For more, the request that has been coming
+  // longest is cut, from the address with the most.
+  size_t coming_bytes = 256 << 20;
   size_t stream_buffer_bytes = 4 << 20;  // per streaming peer; overflow ends that peer
   // Never more than half of what the process may have open. For one more, that which has waited
   // longest for a request is closed; where none waits, it is turned away with 503.

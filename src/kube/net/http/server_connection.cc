@@ -92,6 +92,7 @@ size_t ServerConnection::Parse(std::string_view bytes) {
     switch (step.result) {
       case RequestParser::Result::kNeedMore:
         if (phase_ == Phase::kIdle && !bytes.empty()) Enter(Phase::kHead);
+        if (phase_ == Phase::kBody) server_.CountBody(this, parser_.body_bytes());
         return used;
       case RequestParser::Result::kHead:
         Enter(Phase::kBody);
@@ -113,6 +114,7 @@ size_t ServerConnection::Parse(std::string_view bytes) {
 }
 
 void ServerConnection::DispatchRequest() {
+  server_.ForgetBody(this);
   keep_alive_ = parser_.keep_alive() && !server_.draining() && !peer_ended_;
   http10_ = parser_.http10();
   first_request_ = false;
@@ -135,6 +137,7 @@ void ServerConnection::Refuse(int http_status, const std::string& message) {
   Code code = http_status == 413   ? Code::kTooLarge
               : http_status == 408 ? Code::kTimeout
                                    : Code::kBadRequest;
+  server_.ForgetBody(this);
   keep_alive_ = false;
   head_request_ = false;
   WriteAnswer(StatusResponse(Status(code, message), http_status));
@@ -376,6 +379,7 @@ void ServerConnection::Close(const Status& why) {
     SWELL_LOG_DEBUG("net", "handshake failed", {"peer", peer_.remote}, {"why", why.message()});
   }
   phase_ = Phase::kClosed;
+  server_.ForgetBody(this);
   auto self = shared_from_this();
   channel_->Close();
   if (auto exchange = std::move(current_)) exchange->MarkGone();

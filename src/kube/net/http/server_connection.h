@@ -43,6 +43,10 @@ class ServerImpl {
   void Remove(ServerConnection* connection);
   // Whether the connection waits for a request of its peer's.
   void SetWaiting(ServerConnection* connection, bool waiting);
+  // More of its request's body has come.
+  void CountBody(ServerConnection* connection, size_t bytes);
+  // The body is complete, or no more of it is wanted.
+  void ForgetBody(ServerConnection* connection);
   // The connection has something to do: now, where not much is done this turn; else when it is the
   // turn of its client, who is next by having had least of this thread's time.
   void TakeTurn(const std::shared_ptr<ServerConnection>& connection);
@@ -61,6 +65,8 @@ class ServerImpl {
   struct Address {
     size_t connections = 0;
     std::list<ServerConnection*> waiting;  // the longest first
+    std::list<ServerConnection*> sending;  // a body, the longest first
+    size_t body_bytes = 0;                 // that have come from these
   };
   struct Port {
     Listener listener;
@@ -87,6 +93,7 @@ class ServerImpl {
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<std::shared_ptr<ServerConnection>> connections_;  // each knows its index
   std::map<std::string, Address> addresses_;
+  size_t body_bytes_ = 0;  // of all addresses
   FairQueue<std::shared_ptr<ServerConnection>> turns_;
   bool turns_armed_ = false;
   FairQueue<std::shared_ptr<ServerConnection>> handshakes_;  // whose next step waits
@@ -138,6 +145,8 @@ class ServerConnection final : public Channel::Events,
   const std::string address;  // of the peer
   bool waiting = false;       // its place in ServerImpl's list, if it waits
   std::list<ServerConnection*>::iterator waiting_at;
+  size_t body_bytes = 0;  // counted for its address; 0: it is not in that list
+  std::list<ServerConnection*>::iterator sending_at;
 
  private:
   enum class Phase {

@@ -182,6 +182,31 @@ TEST_F(ServerTest, EndsABodyThatTricklesIn) {
   peer.ExpectEof();
 }
 
+TEST_F(ServerTest, TheBodyThatHasBeenComingLongestMakesRoom) {
+  ServerConfig config;
+  config.coming_bytes = 2500;
+  Serve(config);
+  RawPeer first(reactor, port), second(reactor, port), third(reactor, port);
+  for (RawPeer* peer : {&first, &second, &third}) {
+    // The answer to the head comes when what the peers before sent has been read.
+    peer->Send(
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n");
+    peer->Expect("100 Continue");
+    peer->Send(std::string(1000, 'x'));
+  }
+  first.ExpectEof();
+  EXPECT_EQ(server->stats().overflows, 1u);
+  // The others continue. What they sent no longer counts once it is complete.
+  for (RawPeer* peer : {&second, &third}) {
+    peer->Send("z");
+    peer->Expect("xz]\n");
+  }
+  RawPeer large(reactor, port);
+  large.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2400\r\n\r\n" + std::string(2400, 'w'));
+  large.Expect("POST / [www");
+  EXPECT_EQ(server->stats().overflows, 1u);
+}
+
 TEST_F(ServerTest, EndsConnectionsThatSayNothing) {
   Serve({.header_timeout = milliseconds(10), .idle_timeout = milliseconds(10)});
   RawPeer silent(reactor, port);
