@@ -34,7 +34,8 @@ class DeviceCatalogTest : public ::testing::Test {
     for (size_t i = 0; i < models.size(); ++i) {
       devices += StrCat(i > 0 ? ", " : "", "{name: gpu-", i, ", attributes: {index: {int: ", i,
                         "}, model: {string: ", models[i],
-                        "}}, capacity: {memory: {value: ", 10 * (i + 1), "Gi}}}");
+                        "}, driver: {version: 1.9.0}}, capacity: {memory: {value: ", 10 * (i + 1),
+                        "Gi}}}");
     }
     Slice(node, "gpu.swell.dev", devices, generation);
   }
@@ -126,6 +127,8 @@ TEST_F(DeviceCatalogTest, ConditionsChooseDevices) {
       {"device.attributes[\"gpu.swell.dev\"].model == \"A\"", "0,2"},
       {"device.capacity[\"gpu.swell.dev\"].memory.compareTo(quantity(\"20Gi\")) >= 0", "1,2"},
       {"device.attributes[\"gpu.swell.dev\"].index in [1]", "1"},
+      {"device.attributes[\"gpu.swell.dev\"].driver.isLessThan(semver(\"1.10.0\"))", "0,1,2"},
+      {"device.attributes[\"gpu.swell.dev\"].?none.orValue(1) == 2", ""},
       {"device.attributes[\"gpu.swell.dev\"].nonsense == 1", ""},
   };
   for (const auto& [condition, devices] : kConditions) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kube/api/cel/cel_objects.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/device_claim.h"
 
@@ -28,6 +29,8 @@ api::CelValue MapOf(CelMembers members) {
 // The one value that an attribute has; lists stay lists.
 api::CelValue AttributeValue(const json::Value& attribute) {
   if (!attribute.is_object() || attribute.get_object().empty()) return {};
+  const auto version = api::ParseCelVersion(json::GetString(attribute, {"version"}), false);
+  if (version) return api::CelOf(*version);
   return api::CelValue::FromJson(attribute.get_object().begin()->value());
 }
 

@@ -1,9 +1,8 @@
 // CelProgram: what is checked before an expression runs, and how it runs.
-#include "kube/api/cel/cel.h"
-
 #include <algorithm>
 
 #include "base/strings.h"
+#include "kube/api/cel/cel_objects.h"
 
 namespace swell::api {
 namespace {
@@ -55,6 +54,10 @@ class Evaluator {
         return Map(expr);
       case CelExpr::Kind::kComprehension:
         return Comprehension(expr);
+      case CelExpr::Kind::kBind:
+        return Bind(expr);
+      case CelExpr::Kind::kOptionalItem:
+        break;  // its list or map takes it apart
     }
     return NoOverload();
   }
@@ -68,46 +71,113 @@ class Evaluator {
     return Status(Code::kInvalid, StrCat("no such attribute(s): ", name));
   }
 
+  // What is selected of an optional value is optional, and there is none of none.
   Result<CelValue> Select(const CelExpr& expr) {
     SWELL_ASSIGN_OR_RETURN(const CelValue target, Run(*expr.args[0]));
-    if (!IsCelMap(target)) return NoOverload();
-    CelValue out;
-    if (!FindMember(target, expr.text, out)) {
-      return Status(Code::kInvalid, StrCat("no such key: ", expr.text));
+    CelValue holder = target;
+    const auto* optional = CelAs<CelOptional>(target);
+    if (optional != nullptr) {
+      if (optional->held == nullptr) return target;
+      holder = *optional->held;
     }
+    if (!IsCelMap(holder)) return NoOverload();
+    CelValue out;
+    const bool found = FindMember(holder, expr.text, out);
+    if (optional != nullptr || expr.optional) return Maybe(found, std::move(out));
+    if (!found) return Status(Code::kInvalid, StrCat("no such key: ", expr.text));
     return out;
+  }
+
+  static CelValue Maybe(bool found, CelValue value) {
+    return CelOf(CelOptional{found ? std::make_shared<const CelValue>(std::move(value)) : nullptr});
   }
 
   Result<CelValue> Has(const CelExpr& expr) {
     SWELL_ASSIGN_OR_RETURN(const CelValue target, Run(*expr.args[0]));
-    if (!IsCelMap(target)) return NoOverload();
+    const auto* optional = CelAs<CelOptional>(target);
+    if (optional != nullptr && optional->held == nullptr) return CelValue{false};
+    const CelValue& holder = optional != nullptr ? *optional->held : target;
+    if (!IsCelMap(holder)) return NoOverload();
     CelValue ignored;
-    return CelValue{FindMember(target, expr.text, ignored)};
+    return CelValue{FindMember(holder, expr.text, ignored)};
   }
 
   Result<CelValue> Index(const CelExpr& expr) {
     SWELL_ASSIGN_OR_RETURN(const CelValue target, Run(*expr.args[0]));
     SWELL_ASSIGN_OR_RETURN(const CelValue index, Run(*expr.args[1]));
-    if (IsCelMap(target)) {
-      CelValue out;
-      if (CelFind(target, index, out)) return out;
-      return Status(Code::kInvalid, StrCat("no such key: ", CelText(index)));
+    const auto* optional = CelAs<CelOptional>(target);
+    if (optional != nullptr && optional->held == nullptr) return target;
+    const CelValue& holder = optional != nullptr ? *optional->held : target;
+    CelValue out;
+    const Status found = FindItem(holder, index, out);
+    const bool missing = found.code() == Code::kNotFound;
+    if ((optional != nullptr || expr.optional) && (found.ok() || missing)) {
+      return Maybe(found.ok(), std::move(out));
+    }
+    if (missing) return Status(Code::kInvalid, found.message());
+    if (!found.ok()) return found;
+    return out;
+  }
+
+  // kNotFound: there is no such item.
+  static Status FindItem(const CelValue& holder, const CelValue& index, CelValue& out) {
+    if (IsCelMap(holder)) {
+      if (CelFind(holder, index, out)) return Status::Ok();
+      return Status(Code::kNotFound, StrCat("no such key: ", CelText(index)));
     }
     const auto* place = std::get_if<int64_t>(&index.data);
-    if (!IsCelList(target) || place == nullptr) return NoOverload();
-    if (*place < 0 || *place >= CelSize(target)) {
-      return Status(Code::kInvalid, StrCat("index out of bounds: ", *place));
+    if (!IsCelList(holder) || place == nullptr) return NoOverload();
+    if (*place < 0 || *place >= CelSize(holder)) {
+      return Status(Code::kNotFound, StrCat("index out of bounds: ", *place));
     }
-    return CelItem(target, static_cast<size_t>(*place));
+    out = CelItem(holder, static_cast<size_t>(*place));
+    return Status::Ok();
   }
 
   Result<CelValue> Call(const CelExpr& expr) {
+    if (expr.method && (expr.text == "or" || expr.text == "orValue")) return Or(expr);
     std::vector<CelValue> arguments;
     for (const CelExprPtr& argument : expr.args) {
       SWELL_ASSIGN_OR_RETURN(CelValue value, Run(*argument));
       arguments.push_back(std::move(value));
     }
     return CallCel(expr.text, std::move(arguments), budget_);
+  }
+
+  // The other value is asked for only where there is none.
+  Result<CelValue> Or(const CelExpr& expr) {
+    SWELL_ASSIGN_OR_RETURN(const CelValue first, Run(*expr.args[0]));
+    const auto* optional = CelAs<CelOptional>(first);
+    if (optional == nullptr) return NoOverload();
+    if (optional->held != nullptr) {
+      return expr.text == "or" ? first : *optional->held;
+    }
+    SWELL_ASSIGN_OR_RETURN(CelValue other, Run(*expr.args[1]));
+    if (expr.text == "or" && CelAs<CelOptional>(other) == nullptr) return NoOverload();
+    return other;
+  }
+
+  // optMap() and optFlatMap(): an expression of what an optional value holds.
+  Result<CelValue> Bind(const CelExpr& expr) {
+    SWELL_ASSIGN_OR_RETURN(const CelValue target, Run(*expr.args[0]));
+    const auto* optional = CelAs<CelOptional>(target);
+    if (optional == nullptr) return NoOverload();
+    if (optional->held == nullptr) return target;
+    variables_.emplace_back(expr.variable, *optional->held);
+    Result<CelValue> made = Run(*expr.args[1]);
+    variables_.pop_back();
+    if (!made.ok()) return made;
+    if (expr.text == "optMap") return Maybe(true, std::move(*made));
+    return CelAs<CelOptional>(*made) != nullptr ? made : NoOverload();
+  }
+
+  // What stands behind "?" in a list or a map: whether it is there.
+  Result<bool> TakeOptional(CelValue& value) {
+    const auto* optional = CelAs<CelOptional>(value);
+    if (optional == nullptr) return NoOverload();
+    if (optional->held == nullptr) return false;
+    value = CelValue(*optional->held);
+    return true;
   }
 
   // Either side may decide alone, even when the other cannot be told.
@@ -148,8 +218,10 @@ class Evaluator {
   Result<CelValue> List(const CelExpr& expr) {
     auto list = std::make_shared<std::vector<CelValue>>();
     for (const CelExprPtr& item : expr.args) {
-      SWELL_ASSIGN_OR_RETURN(CelValue value, Run(*item));
-      list->push_back(std::move(value));
+      const bool optional = item->kind == CelExpr::Kind::kOptionalItem;
+      SWELL_ASSIGN_OR_RETURN(CelValue value, Run(optional ? *item->args[0] : *item));
+      SWELL_ASSIGN_OR_RETURN(const bool there, optional ? TakeOptional(value) : Result<bool>(true));
+      if (there) list->push_back(std::move(value));
     }
     return CelValue{CelList(std::move(list))};
   }
@@ -157,56 +229,119 @@ class Evaluator {
   Result<CelValue> Map(const CelExpr& expr) {
     auto map = std::make_shared<std::vector<std::pair<CelValue, CelValue>>>();
     for (size_t i = 0; i + 1 < expr.args.size(); i += 2) {
-      SWELL_ASSIGN_OR_RETURN(CelValue key, Run(*expr.args[i]));
+      const CelExpr& name = *expr.args[i];
+      const bool optional = name.kind == CelExpr::Kind::kOptionalItem;
+      SWELL_ASSIGN_OR_RETURN(CelValue key, Run(optional ? *name.args[0] : name));
       SWELL_ASSIGN_OR_RETURN(CelValue value, Run(*expr.args[i + 1]));
-      map->emplace_back(std::move(key), std::move(value));
+      SWELL_ASSIGN_OR_RETURN(const bool there, optional ? TakeOptional(value) : Result<bool>(true));
+      if (there) map->emplace_back(std::move(key), std::move(value));
     }
     return CelValue{CelMap(std::move(map))};
   }
 
-  // The macros over a list's items or a map's keys. all and exists bear with errors like && and ||.
-  Result<CelValue> Comprehension(const CelExpr& expr) {
-    SWELL_ASSIGN_OR_RETURN(const CelValue over, Run(*expr.args[0]));
-    if (!IsCelList(over) && !IsCelMap(over)) return NoOverload();
-    std::vector<CelValue> items;
-    SWELL_RETURN_IF_ERROR(budget_.Spend(CelSize(over)));
-    if (IsCelMap(over)) {
-      items = CelKeys(over);
-    } else {
-      for (int64_t i = 0; i < CelSize(over); ++i) items.push_back(CelItem(over, i));
-    }
-    auto kept = std::make_shared<std::vector<CelValue>>();
+  // What a macro has come to.
+  struct Fold {
+    std::vector<CelValue> kept;
+    std::vector<std::pair<CelValue, CelValue>> members;  // of transformMap
+    std::vector<CelValue> keys;                          // of sortBy
     Status problem;
     int64_t hits = 0;
+  };
+
+  // The macros over a list's items or a map's keys; those of two variables have the index or the
+  // key, and the value. all and exists bear with errors like && and ||.
+  Result<CelValue> Comprehension(const CelExpr& expr) {
+    SWELL_ASSIGN_OR_RETURN(const CelValue over, Run(*expr.args[0]));
+    const bool map = IsCelMap(over);
+    if (!IsCelList(over) && !map) return NoOverload();
+    SWELL_RETURN_IF_ERROR(budget_.Spend(CelSize(over)));
+    const std::vector<CelValue> keys = map ? CelKeys(over) : std::vector<CelValue>();
+    Fold fold;
+    for (int64_t i = 0; i < CelSize(over); ++i) {
+      const auto place = static_cast<size_t>(i);
+      CelValue item = map ? keys[place] : CelItem(over, place);
+      const size_t depth = variables_.size();
+      CelValue key = map ? item : CelValue{i};
+      if (expr.second.empty()) {
+        variables_.emplace_back(expr.variable, item);
+      } else {
+        if (map) CelFind(over, keys[place], item);
+        variables_.emplace_back(expr.variable, key);
+        variables_.emplace_back(expr.second, item);
+      }
+      Result<std::optional<CelValue>> decided = Step(expr, key, item, fold);
+      variables_.resize(depth);
+      if (!decided.ok()) return decided.status();
+      if (*decided) return **decided;
+    }
+    return Folded(expr.text, std::move(fold));
+  }
+
+  // One item. A value: that is the answer, whatever comes.
+  Result<std::optional<CelValue>> Step(const CelExpr& expr,
+                                       const CelValue& key,
+                                       const CelValue& item,
+                                       Fold& fold) {
     const std::string& macro = expr.text;
     const bool short_cut = macro == "all" || macro == "exists";
-    for (CelValue& item : items) {
-      variables_.emplace_back(expr.variable, item);
-      Result<CelValue> first = Run(*expr.args[1]);
-      const bool filtered = macro == "map" && expr.args.size() > 2;
-      const bool* yes = first.ok() ? std::get_if<bool>(&first->data) : nullptr;
-      Result<CelValue> value = first;
-      if (filtered && yes != nullptr && *yes) value = Run(*expr.args[2]);
-      variables_.pop_back();
-      const bool wants_bool = macro != "map" || filtered;
-      const Status failed = !first.ok()                    ? first.status()
-                            : wants_bool && yes == nullptr ? NoOverload()
-                            : !value.ok()                  ? value.status()
-                                                           : Status::Ok();
-      if (!failed.ok()) {
-        if (!short_cut || budget_.left < 0) return failed;
-        problem = failed;
-        continue;
-      }
-      if (short_cut && *yes == (macro == "exists")) return first;
-      if (wants_bool && !*yes) continue;
-      ++hits;
-      kept->push_back(macro == "map" ? *value : item);
+    const bool makes = macro == "map" || macro == "transformList" || macro == "transformMap";
+    const bool wants_bool = macro != "sortBy" && (!makes || expr.args.size() > 2);
+    Result<CelValue> first = Run(*expr.args[1]);
+    const bool* yes = first.ok() ? std::get_if<bool>(&first->data) : nullptr;
+    const Status failed = !first.ok()                    ? first.status()
+                          : wants_bool && yes == nullptr ? NoOverload()
+                                                         : Status::Ok();
+    if (!failed.ok()) {
+      if (!short_cut || budget_.left < 0) return failed;
+      fold.problem = failed;
+      return std::optional<CelValue>();
     }
-    if (!problem.ok()) return problem;
-    if (short_cut) return CelValue{macro == "all"};
-    if (macro == "exists_one") return CelValue{hits == 1};
-    return CelValue{CelList(std::move(kept))};
+    if (short_cut && *yes == (macro == "exists")) return std::optional(*first);
+    if (wants_bool && !*yes) return std::optional<CelValue>();
+    ++fold.hits;
+    CelValue made = *first;
+    if (makes && wants_bool) {
+      SWELL_ASSIGN_OR_RETURN(made, Run(*expr.args[2]));
+    }
+    if (macro == "sortBy") fold.keys.push_back(made);
+    if (macro == "transformMap") {
+      fold.members.emplace_back(key, std::move(made));
+    } else {
+      fold.kept.push_back(makes ? std::move(made) : item);
+    }
+    return std::optional<CelValue>();
+  }
+
+  Result<CelValue> Folded(const std::string& macro, Fold fold) {
+    if (!fold.problem.ok()) return fold.problem;
+    if (macro == "all" || macro == "exists") return CelValue{macro == "all"};
+    if (macro == "exists_one") return CelValue{fold.hits == 1};
+    if (macro == "transformMap") {
+      return CelValue{CelMap(
+          std::make_shared<std::vector<std::pair<CelValue, CelValue>>>(std::move(fold.members)))};
+    }
+    if (macro == "sortBy") {
+      SWELL_RETURN_IF_ERROR(SortBy(fold));
+    }
+    return CelValue{CelList(std::make_shared<std::vector<CelValue>>(std::move(fold.kept)))};
+  }
+
+  Status SortBy(Fold& fold) {
+    SWELL_RETURN_IF_ERROR(budget_.Spend(fold.keys.size() * 16));
+    std::vector<size_t> order(fold.keys.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+      const auto comparable = CelCompare(fold.keys[0], fold.keys[i]);
+      if (!comparable.ok()) return comparable.status();
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const auto compared = CelCompare(fold.keys[a], fold.keys[b]);
+      return compared.ok() && *compared < 0;
+    });
+    std::vector<CelValue> sorted;
+    for (const size_t i : order) sorted.push_back(std::move(fold.kept[i]));
+    fold.kept = std::move(sorted);
+    return Status::Ok();
   }
 
   CelBudget& budget_;
@@ -233,10 +368,12 @@ struct Checker {
       Complain(expr);
     }
     for (size_t i = 0; i < expr.args.size(); ++i) {
-      const bool inner = expr.kind == CelExpr::Kind::kComprehension && i > 0;
-      if (inner) variables.push_back(expr.variable);
+      const bool inner = i > 0 && (expr.kind == CelExpr::Kind::kComprehension ||
+                                   expr.kind == CelExpr::Kind::kBind);
+      const size_t depth = variables.size();
+      if (inner) variables.insert(variables.end(), {expr.variable, expr.second});
       Check(*expr.args[i]);
-      if (inner) variables.pop_back();
+      variables.resize(depth);
     }
   }
 

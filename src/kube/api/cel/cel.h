@@ -3,11 +3,11 @@
 // declared: an expression is checked for its syntax, its variables and its functions when it is
 // compiled, and for the types of its values as it runs.
 //
-// Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
-// comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
-// `?:`, the macros all, exists, exists_one, map and filter, conversions, and the functions of
-// strings, lists, quantities and durations that Kubernetes has, with isIP() and isCIDR(). Times,
-// addresses, URLs, versions and optional values are not.
+// Known: literals, lists and maps, selection and indices (optional ones, too),
+// has(), arithmetic, comparisons, `in`, `&&` and `||` (which bear with an error on the side that
+// does not matter), `?:`, the macros, conversions, and the functions of Kubernetes 1.37 for
+// strings, lists, sets, quantities, durations, times, addresses, URLs, versions, formats and
+// optional values. `authorizer` and bytes are not.
 //
 // - Threads: programs are immutable; a budget belongs to one evaluation.
 // - Ownership: values may refer to the JSON documents that they came from, which outlive them.
@@ -30,7 +30,9 @@ namespace swell::api {
 struct CelValue;
 using CelList = std::shared_ptr<const std::vector<CelValue>>;
 using CelMap = std::shared_ptr<const std::vector<std::pair<CelValue, CelValue>>>;
-using CelQuantity = std::shared_ptr<const Quantity>;  // never null
+using CelQuantity = std::shared_ptr<const Quantity>;    // never null
+struct CelObject;                                       // cel_objects.h
+using CelObjectPtr = std::shared_ptr<const CelObject>;  // never null
 
 struct CelValue {
   // JSON objects and arrays stay what they are.
@@ -44,7 +46,9 @@ struct CelValue {
                CelList,
                CelMap,
                CelQuantity,
-               Duration>
+               Duration,
+               WallTime,
+               CelObjectPtr>
       data;
 
   static CelValue FromJson(const json::Value& value);
@@ -76,11 +80,14 @@ struct CelExpr {
     kOperator,       // text: "+", "&&", "?:", "!", "neg", "in"
     kList,           // args
     kMap,            // args: key, value, …
-    kComprehension,  // args[0].text(variable, args[1][, args[2]])
+    kComprehension,  // args[0].text(variable[, second], args[1][, args[2]])
+    kBind,           // args[0].text(variable, args[1]): what an optional value holds
+    kOptionalItem,   // ?args[0], in a list or as the key of a map
   };
   Kind kind = Kind::kLiteral;
   std::string text;
-  std::string variable;
+  std::string variable, second;
+  bool optional = false;  // a selection or an index behind "?"
   bool method = false;
   CelValue literal;
   std::vector<CelExprPtr> args;
@@ -120,7 +127,7 @@ class CelProgram {
 Result<CelExprPtr> ParseCel(std::string_view text);
 // Field names that CEL cannot spell: foo-bar is foo__dash__bar, and so on.
 std::string UnescapeCelName(std::string_view name);
-// cel_functions.cc
+// cel_functions.cc. `name` is "sets.contains" where a library has a name of its own.
 bool IsCelFunction(std::string_view name, bool method, size_t arguments);
 Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> arguments, CelBudget& budget);
 Result<CelValue> OperateCel(std::string_view op,

@@ -9,8 +9,7 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
-#include "kube/api/meta/cidr.h"
+#include "kube/api/cel/cel_objects.h"
 
 namespace swell::api {
 namespace {
@@ -69,6 +68,24 @@ Result<CelValue> Concatenate(const CelValue& a, const CelValue& b, CelBudget& bu
   return CelValue{CelList(std::move(joined))};
 }
 
+// A time and a duration, or two times.
+std::optional<Result<CelValue>> TimeArithmetic(std::string_view op,
+                                               const CelValue& a,
+                                               const CelValue& b) {
+  const auto* span = std::get_if<Duration>(&b.data);
+  if (op == "+" && std::holds_alternative<Duration>(a.data)) return TimeArithmetic(op, b, a);
+  if ((op != "+" && op != "-") || (op == "+" && span == nullptr)) return std::nullopt;
+  const std::optional<WallTime> time = CelTimeOf(a);
+  if (!time) return std::nullopt;
+  const std::optional<WallTime> other = span == nullptr ? CelTimeOf(b) : std::nullopt;
+  if (span == nullptr && !other) return std::nullopt;
+  const Result<CelValue> sum =
+      Whole(op, time->unix_ns, span != nullptr ? span->count() : other->unix_ns);
+  if (!sum.ok()) return sum;
+  const int64_t ns = std::get<int64_t>(sum->data);
+  return span != nullptr ? CelValue{WallTime{ns}} : CelValue{Duration(ns)};
+}
+
 Result<CelValue> Arithmetic(std::string_view op,
                             const CelValue& a,
                             const CelValue& b,
@@ -85,6 +102,7 @@ Result<CelValue> Arithmetic(std::string_view op,
     SWELL_ASSIGN_OR_RETURN(const CelValue sum, Whole(op, span.count(), other.count()));
     return CelValue{Duration(std::get<int64_t>(sum.data))};
   }
+  if (const auto timed = TimeArithmetic(op, a, b)) return *timed;
   double x = 0;
   double y = 0;
   if (op != "%" && AsDouble(a, x) && AsDouble(b, y)) {
@@ -131,6 +149,10 @@ Result<CelValue> ToInt(const CelValue& value) {
     return *u > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())
                ? Result<CelValue>(Overflow())
                : Result<CelValue>(CelValue{static_cast<int64_t>(*u)});
+  }
+  if (const auto* time = std::get_if<WallTime>(&value.data)) {
+    constexpr int64_t kSecond = 1'000'000'000;
+    return CelValue{time->unix_ns / kSecond};
   }
   if (const auto* d = std::get_if<double>(&value.data)) {
     if (!(std::abs(*d) < 9.2e18)) return Overflow();
@@ -253,21 +275,9 @@ CelValue ListOf(const std::vector<std::string>& texts) {
   return {CelList(std::move(list))};
 }
 
-// Pattern and text may both be a stranger's: RE2's time is linear in the text (docs/adr/0011).
 Result<CelValue> MatchText(const std::string& text, const std::string& pattern, CelBudget& budget) {
-  constexpr size_t kCompileCost = 100;
-  constexpr int64_t kProgramBytesMax = 256 << 10;
-  SWELL_RETURN_IF_ERROR(budget.Spend(kCompileCost + pattern.size()));
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  options.set_max_mem(kProgramBytesMax);
-  const re2::RE2 compiled(re2::StringPiece(pattern.data(), pattern.size()), options);
-  if (!compiled.ok()) {
-    return Status(Code::kInvalid, StrCat("error parsing regexp: ", Quote(pattern)));
-  }
-  const auto size = static_cast<size_t>(compiled.ProgramSize());
-  SWELL_RETURN_IF_ERROR(budget.Spend((text.size() / 10 + 1) * (size / 8 + 1)));
-  return CelValue{re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), compiled)};
+  SWELL_ASSIGN_OR_RETURN(const auto compiled, CompileCelPattern(pattern, text.size(), budget));
+  return CelValue{re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled)};
 }
 
 // Methods of a string with up to two texts or numbers behind it.
@@ -357,7 +367,8 @@ Result<CelValue> CallList(std::string_view name,
     }
     return best;
   }
-  if (args.size() < 2 || (name != "indexOf" && name != "lastIndexOf")) return NoOverload();
+  if (name != "indexOf" && name != "lastIndexOf") return CallCelLists(name, args, budget);
+  if (args.size() < 2) return NoOverload();
   int64_t found = -1;
   for (int64_t i = 0; i < size; ++i) {
     if (!CelEqual(CelItem(list, i), args[1])) continue;
@@ -383,6 +394,11 @@ constexpr int64_t kMilli = 1000;
 Result<CelValue> CallQuantity(std::string_view name, const std::vector<CelValue>& args) {
   const Quantity& mine = *std::get<CelQuantity>(args[0].data);
   const auto* other = args.size() > 1 ? std::get_if<CelQuantity>(&args[1].data) : nullptr;
+  const auto* number = args.size() > 1 ? std::get_if<int64_t>(&args[1].data) : nullptr;
+  if (number != nullptr && (name == "add" || name == "sub")) {
+    SWELL_ASSIGN_OR_RETURN(const Quantity whole, Quantity::Parse(std::to_string(*number)));
+    return CallQuantity(name, {args[0], CelValue::Of(whole)});
+  }
   if (name == "sign") {
     return CelValue{int64_t{mine.zero() ? 0 : mine.negative() ? -1 : 1}};
   }
@@ -406,6 +422,11 @@ Result<CelValue> CallQuantity(std::string_view name, const std::vector<CelValue>
     Quantity sum = mine;
     sum += **other;
     return CelValue::Of(sum);
+  }
+  if (name == "sub") {
+    Quantity rest = mine;
+    rest -= **other;
+    return CelValue::Of(rest);
   }
   return NoOverload();
 }
@@ -447,15 +468,43 @@ Result<CelValue> CallDuration(std::string_view name, Duration span) {
   return NoOverload();
 }
 
-Result<CelValue> IsAddress(std::string_view name, const CelValue& value) {
-  const std::string* text = TextPtr(value);
-  if (text == nullptr) return NoOverload();
-  const bool range = text->find('/') != std::string::npos;
-  if (range != (name == "isCIDR")) return CelValue{false};
-  return CelValue{
-      ParseCidr(range ? *text
-                      : StrCat(*text, text->find(':') == std::string::npos ? "/32" : "/128"))
-          .has_value()};
+// --- Optional values -----------------------------------------------------------------------------
+
+CelValue Some(CelValue value) {
+  return CelOf(CelOptional{std::make_shared<const CelValue>(std::move(value))});
+}
+
+// 0, "", false, null, [] and {}.
+bool IsZero(const CelValue& value) {
+  if (IsCelList(value) || IsCelMap(value) || TextPtr(value) != nullptr) return CelSize(value) == 0;
+  const auto* yes = std::get_if<bool>(&value.data);
+  return value.is_null() || (yes != nullptr && !*yes) || CelEqual(value, {int64_t{0}}) ||
+         CelEqual(value, {Duration{}});
+}
+
+// or() and orValue() are the evaluator's: what stands behind them may not be asked for.
+Result<CelValue> CallOptional(std::string_view name, const std::vector<CelValue>& args) {
+  if (name == "optional.none") return CelOf(CelOptional{});
+  if (name == "optional.of") return Some(args[0]);
+  if (name == "optional.ofNonZeroValue") {
+    return IsZero(args[0]) ? CelOf(CelOptional{}) : Some(args[0]);
+  }
+  if (name == "optional.unwrap" || name == "unwrapOpt") {
+    if (!IsCelList(args[0])) return NoOverload();
+    auto out = std::make_shared<std::vector<CelValue>>();
+    for (int64_t i = 0; i < CelSize(args[0]); ++i) {
+      const CelValue item = CelItem(args[0], static_cast<size_t>(i));
+      const auto* optional = CelAs<CelOptional>(item);
+      if (optional == nullptr) return NoOverload();
+      if (optional->held != nullptr) out->push_back(*optional->held);
+    }
+    return CelValue{CelList(std::move(out))};
+  }
+  const auto& held = CelAs<CelOptional>(args[0])->held;
+  if (name == "hasValue") return CelValue{held != nullptr};
+  if (name != "value") return NoOverload();
+  if (held == nullptr) return Status(Code::kInvalid, "optional.none() dereference");
+  return *held;
 }
 
 struct CelFunction {
@@ -502,27 +551,100 @@ constexpr CelFunction kFunctions[] = {{"size", true, 1, 1},
                                       {"isLessThan", true, 2, 2},
                                       {"asApproximateFloat", true, 1, 1},
                                       {"duration", false, 1, 1},
-                                      {"getHours", true, 1, 1},
-                                      {"getMinutes", true, 1, 1},
-                                      {"getSeconds", true, 1, 1},
+                                      {"getHours", true, 1, 2},
+                                      {"getMinutes", true, 1, 2},
+                                      {"getSeconds", true, 1, 2},
+                                      {"getMilliseconds", true, 1, 2},
+                                      {"sub", true, 2, 2},
+                                      {"timestamp", false, 1, 1},
+                                      {"getFullYear", true, 1, 2},
+                                      {"getMonth", true, 1, 2},
+                                      {"getDate", true, 1, 2},
+                                      {"getDayOfMonth", true, 1, 2},
+                                      {"getDayOfWeek", true, 1, 2},
+                                      {"getDayOfYear", true, 1, 2},
+                                      {"ip", false, 1, 1},
                                       {"isIP", false, 1, 1},
+                                      {"cidr", false, 1, 1},
                                       {"isCIDR", false, 1, 1},
-                                      {"getMilliseconds", true, 1, 1}};
+                                      {"ip.isCanonical", false, 1, 1},
+                                      {"url", false, 1, 1},
+                                      {"isURL", false, 1, 1},
+                                      {"family", true, 1, 1},
+                                      {"isUnspecified", true, 1, 1},
+                                      {"isLoopback", true, 1, 1},
+                                      {"isLinkLocalMulticast", true, 1, 1},
+                                      {"isLinkLocalUnicast", true, 1, 1},
+                                      {"isGlobalUnicast", true, 1, 1},
+                                      {"ip", true, 1, 1},
+                                      {"masked", true, 1, 1},
+                                      {"prefixLength", true, 1, 1},
+                                      {"getScheme", true, 1, 1},
+                                      {"getHost", true, 1, 1},
+                                      {"getHostname", true, 1, 1},
+                                      {"getPort", true, 1, 1},
+                                      {"getEscapedPath", true, 1, 1},
+                                      {"getQuery", true, 1, 1},
+                                      {"containsIP", true, 2, 2},
+                                      {"containsCIDR", true, 2, 2},
+                                      {"semver", false, 1, 2},
+                                      {"isSemver", false, 1, 2},
+                                      {"major", true, 1, 1},
+                                      {"minor", true, 1, 1},
+                                      {"patch", true, 1, 1},
+                                      {"format.named", false, 1, 1},
+                                      {"validate", true, 2, 2},
+                                      {"find", true, 2, 2},
+                                      {"findAll", true, 2, 3},
+                                      {"format", true, 2, 2},
+                                      {"sets.contains", false, 2, 2},
+                                      {"sets.equivalent", false, 2, 2},
+                                      {"sets.intersects", false, 2, 2},
+                                      {"lists.range", false, 1, 1},
+                                      {"strings.quote", false, 1, 1},
+                                      {"distinct", true, 1, 1},
+                                      {"reverse", true, 1, 1},
+                                      {"sort", true, 1, 1},
+                                      {"first", true, 1, 1},
+                                      {"last", true, 1, 1},
+                                      {"flatten", true, 1, 2},
+                                      {"slice", true, 3, 3},
+                                      {"optional.none", false, 0, 0},
+                                      {"optional.of", false, 1, 1},
+                                      {"optional.ofNonZeroValue", false, 1, 1},
+                                      {"optional.unwrap", false, 1, 1},
+                                      {"hasValue", true, 1, 1},
+                                      {"value", true, 1, 1},
+                                      {"unwrapOpt", true, 1, 1},
+                                      {"or", true, 2, 2},
+                                      {"orValue", true, 2, 2}};
 
 }  // namespace
 
 bool IsCelFunction(std::string_view name, bool method, size_t arguments) {
+  constexpr std::string_view kFormats = "format.";
+  if (!method && arguments == 0 && name.starts_with(kFormats)) {
+    return IsCelFormat(name.substr(kFormats.size()));
+  }
   return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const CelFunction& f) {
     return f.name == name && f.method == method && arguments >= f.least && arguments <= f.most;
   });
 }
 
-Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelBudget& budget) {
+namespace {
+
+// Functions that stand alone, by their names.
+std::optional<Result<CelValue>> CallByName(std::string_view name,
+                                           const std::vector<CelValue>& args,
+                                           CelBudget& budget) {
+  if (name.starts_with("optional.") || name == "unwrapOpt") return CallOptional(name, args);
+  if (name.starts_with("format.")) return CallCelFormat(name, args);
+  if (name.starts_with("sets.")) return CallCelSet(name, args, budget);
+  if (name == "lists.range") return CallCelLists(name, args, budget);
   if (args.empty()) return NoOverload();
   if (name == "size") {
     const int64_t size = CelSize(args[0]);
-    if (size < 0) return NoOverload();
-    return CelValue{size};
+    return size < 0 ? Result<CelValue>(NoOverload()) : Result<CelValue>(CelValue{size});
   }
   if (name == "int" || name == "uint" || name == "double" || name == "string" || name == "bool" ||
       name == "type" || name == "dyn") {
@@ -530,12 +652,41 @@ Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelB
   }
   if (name == "quantity" || name == "isQuantity") return ToQuantity(args[0], name[0] == 'i');
   if (name == "duration") return ToDuration(args[0]);
-  if (name == "isIP" || name == "isCIDR") return IsAddress(name, args[0]);
-  if (const auto* span = std::get_if<Duration>(&args[0].data)) return CallDuration(name, *span);
+  if (name == "timestamp") return CallCelTime(name, args, budget);
+  if (name == "semver" || name == "isSemver") return CallCelVersion(name, args);
+  return std::nullopt;
+}
+
+Result<CelValue> CallObject(std::string_view name, const std::vector<CelValue>& args) {
+  if (CelAs<CelOptional>(args[0]) != nullptr) return CallOptional(name, args);
+  if (CelAs<CelVersion>(args[0]) != nullptr) return CallCelVersion(name, args);
+  if (CelAs<CelFormat>(args[0]) != nullptr) return CallCelFormat(name, args);
+  return CallCelNetwork(name, args);
+}
+
+bool IsOfText(std::string_view name) {
+  return name == "ip" || name == "isIP" || name == "cidr" || name == "isCIDR" ||
+         name == "ip.isCanonical" || name == "url" || name == "isURL";
+}
+
+}  // namespace
+
+Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelBudget& budget) {
+  if (const auto answer = CallByName(name, args, budget)) return *answer;
+  if (const auto* span = std::get_if<Duration>(&args[0].data)) {
+    return args.size() == 1 ? CallDuration(name, *span) : NoOverload();
+  }
   if (std::holds_alternative<CelQuantity>(args[0].data)) return CallQuantity(name, args);
+  if (std::holds_alternative<CelObjectPtr>(args[0].data)) return CallObject(name, args);
+  if (std::holds_alternative<WallTime>(args[0].data) || name.starts_with("get")) {
+    return CallCelTime(name, args, budget);
+  }
   if (const std::string* text = TextPtr(args[0])) {
     SWELL_RETURN_IF_ERROR(budget.Spend(text->size() / 10));
-    return CallText(name, args, budget);
+    if (IsOfText(name)) return CallCelNetwork(name, args);
+    const bool more =
+        name == "find" || name == "findAll" || name == "format" || name == "strings.quote";
+    return more ? CallCelString(name, args, budget) : CallText(name, args, budget);
   }
   return IsCelList(args[0]) ? CallList(name, args, budget) : NoOverload();
 }

@@ -222,12 +222,14 @@ class Parser {
   static CelExprPtr Make(CelExpr::Kind kind,
                          std::string text,
                          std::vector<CelExprPtr> args,
-                         size_t offset) {
+                         size_t offset,
+                         bool optional = false) {
     auto expr = std::make_shared<CelExpr>();
     expr->kind = kind;
     expr->text = std::move(text);
     expr->args = std::move(args);
     expr->offset = offset;
+    expr->optional = optional;
     return expr;
   }
 
@@ -293,21 +295,28 @@ class Parser {
       const size_t offset = Now().offset;
       if (++links_ > kLinksMax) return SyntaxError(offset, "expression is too long");
       if (Take(".")) {
+        const bool optional = Take("?");
         if (Now().kind != Token::Kind::kName) return Unexpected();
         std::string name = tokens_[at_++].text;
-        if (Is("(")) {
+        if (Is("(") && !optional) {
           SWELL_ASSIGN_OR_RETURN(value, Call(value, std::move(name), offset));
         } else {
-          value = Make(CelExpr::Kind::kSelect, std::move(name), {value}, offset);
+          value = Make(CelExpr::Kind::kSelect, std::move(name), {value}, offset, optional);
         }
       } else if (Take("[")) {
+        const bool optional = Take("?");
         SWELL_ASSIGN_OR_RETURN(CelExprPtr index, Ternary());
         SWELL_RETURN_IF_ERROR(Expect("]"));
-        value = Make(CelExpr::Kind::kIndex, "", {value, index}, offset);
+        value = Make(CelExpr::Kind::kIndex, "", {value, index}, offset, optional);
       } else {
         return value;
       }
     }
+  }
+
+  // An item of a list, or the key of a map, that is left out where its value is missing.
+  static CelExprPtr OptionalIf(bool optional, CelExprPtr item, size_t offset) {
+    return optional ? Make(CelExpr::Kind::kOptionalItem, "", {std::move(item)}, offset) : item;
   }
 
   Result<std::vector<CelExprPtr>> Arguments(std::string_view close) {
@@ -315,10 +324,58 @@ class Parser {
     while (!Take(close)) {
       if (!out.empty()) SWELL_RETURN_IF_ERROR(Expect(","));
       if (!out.empty() && close != ")" && Take(close)) return out;
+      const size_t offset = Now().offset;
+      const bool optional = close == "]" && Take("?");
       SWELL_ASSIGN_OR_RETURN(CelExprPtr argument, Ternary());
-      out.push_back(std::move(argument));
+      out.push_back(OptionalIf(optional, std::move(argument), offset));
     }
     return out;
+  }
+
+  // How many variables and expressions each takes; of one name, those with two variables need more.
+  struct MacroShape {
+    std::string_view name;
+    size_t variables, least, most;
+  };
+  static const MacroShape* ShapeOf(std::string_view name, const std::vector<CelExprPtr>& given) {
+    static constexpr MacroShape kShapes[] = {
+        {"all", 1, 1, 1},          {"all", 2, 1, 1},        {"exists", 1, 1, 1},
+        {"exists", 2, 1, 1},       {"exists_one", 1, 1, 1}, {"existsOne", 2, 1, 1},
+        {"filter", 1, 1, 1},       {"map", 1, 1, 2},        {"transformList", 2, 1, 2},
+        {"transformMap", 2, 1, 2}, {"sortBy", 1, 1, 1},     {"optMap", 1, 1, 1},
+        {"optFlatMap", 1, 1, 1}};
+    for (const MacroShape& shape : kShapes) {
+      const bool fits = given.size() >= shape.variables + shape.least &&
+                        given.size() <= shape.variables + shape.most;
+      if (shape.name == name && fits) return &shape;
+    }
+    return nullptr;
+  }
+  static bool IsMacro(std::string_view name, const std::vector<CelExprPtr>& given) {
+    return ShapeOf(name, given) != nullptr;
+  }
+
+  static Result<CelExprPtr> Macro(const CelExprPtr& target,
+                                  std::string name,
+                                  std::vector<CelExprPtr> arguments,
+                                  size_t offset) {
+    const MacroShape& shape = *ShapeOf(name, arguments);
+    for (size_t i = 0; i < shape.variables; ++i) {
+      if (arguments[i]->kind == CelExpr::Kind::kVariable) continue;
+      return Status(Code::kInvalid,
+                    StrCat(arguments[i]->offset, " argument must be a simple name"));
+    }
+    const bool binds = name == "optMap" || name == "optFlatMap";
+    auto expr = std::make_shared<CelExpr>();
+    expr->kind = binds ? CelExpr::Kind::kBind : CelExpr::Kind::kComprehension;
+    expr->text = name == "existsOne" ? "exists_one" : std::move(name);
+    expr->variable = arguments[0]->text;
+    if (shape.variables > 1) expr->second = arguments[1]->text;
+    expr->args = {target};
+    expr->args.insert(expr->args.end(), arguments.begin() + static_cast<ptrdiff_t>(shape.variables),
+                      arguments.end());
+    expr->offset = offset;
+    return CelExprPtr(expr);
   }
 
   // `target` is null for a function.
@@ -331,22 +388,15 @@ class Parser {
       }
       return Make(CelExpr::Kind::kHas, arguments[0]->text, arguments[0]->args, offset);
     }
-    const bool macro = name == "all" || name == "exists" || name == "exists_one" ||
-                       name == "filter" || name == "map";
-    const size_t most = name == "map" ? 3 : 2;
-    if (target != nullptr && macro && arguments.size() >= 2 && arguments.size() <= most) {
-      if (arguments[0]->kind != CelExpr::Kind::kVariable) {
-        return Status(Code::kInvalid,
-                      StrCat(arguments[0]->offset, " argument must be a simple name"));
+    if (target != nullptr && IsMacro(name, arguments)) {
+      return Macro(target, std::move(name), std::move(arguments), offset);
+    }
+    // ip.isCanonical(…): a function of a library that has a name, where no variable has it.
+    if (target != nullptr && target->kind == CelExpr::Kind::kVariable) {
+      std::string full = StrCat(target->text, ".", name);
+      if (IsCelFunction(full, false, arguments.size())) {
+        return Make(CelExpr::Kind::kCall, std::move(full), std::move(arguments), offset);
       }
-      auto expr = std::make_shared<CelExpr>();
-      expr->kind = CelExpr::Kind::kComprehension;
-      expr->text = std::move(name);
-      expr->variable = arguments[0]->text;
-      expr->args = {target};
-      expr->args.insert(expr->args.end(), arguments.begin() + 1, arguments.end());
-      expr->offset = offset;
-      return CelExprPtr(expr);
     }
     auto expr = std::make_shared<CelExpr>();
     expr->kind = CelExpr::Kind::kCall;
@@ -383,10 +433,12 @@ class Parser {
     while (!Take("}")) {
       if (!members.empty()) SWELL_RETURN_IF_ERROR(Expect(","));
       if (!members.empty() && Take("}")) break;
+      const size_t at = Now().offset;
+      const bool optional = Take("?");
       SWELL_ASSIGN_OR_RETURN(CelExprPtr key, Ternary());
       SWELL_RETURN_IF_ERROR(Expect(":"));
       SWELL_ASSIGN_OR_RETURN(CelExprPtr value, Ternary());
-      members.push_back(std::move(key));
+      members.push_back(OptionalIf(optional, std::move(key), at));
       members.push_back(std::move(value));
     }
     return Make(CelExpr::Kind::kMap, "", std::move(members), offset);

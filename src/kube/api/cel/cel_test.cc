@@ -217,7 +217,7 @@ TEST(Cel, Quantities) {
       {"quantity('two')", "invalid quantity: \"two\""},
       {"isQuantity('two') || isQuantity('2Mi')", "true"},
       {"quantity(2)", "no such overload"},
-      {"quantity('2').add(1)", "no such overload"},
+      {"quantity('2').add('1')", "no such overload"},
       {"type(quantity('2'))", "kubernetes.Quantity"},
   };
   for (const Case& c : kCases) EXPECT_EQ(Eval(c.text), c.result) << c.text;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_objects.h"
 
 namespace swell::api {
 namespace {
@@ -49,6 +49,8 @@ std::string_view CelValue::TypeName() const {
   if (IsCelMap(*this)) return "map";
   if (std::holds_alternative<CelQuantity>(data)) return "kubernetes.Quantity";
   if (std::holds_alternative<Duration>(data)) return "google.protobuf.Duration";
+  if (std::holds_alternative<WallTime>(data)) return "google.protobuf.Timestamp";
+  if (const auto* object = std::get_if<CelObjectPtr>(&data)) return CelObjectType(**object);
   static constexpr std::string_view kNames[] = {"null_type", "bool",   "int",
                                                 "uint",      "double", "string"};
   return data.index() < std::size(kNames) ? kNames[data.index()] : "dyn";
@@ -142,7 +144,13 @@ bool CelEqual(const CelValue& a, const CelValue& b, int depth) {
     }
     return true;
   }
+  const bool timed =
+      std::holds_alternative<WallTime>(a.data) || std::holds_alternative<WallTime>(b.data);
+  if (timed) return CelTimeOf(a).has_value() && CelTimeOf(a) == CelTimeOf(b);
   if (a.data.index() != b.data.index() || IsCelList(a) || IsCelMap(a)) return false;
+  if (const auto* object = std::get_if<CelObjectPtr>(&a.data)) {
+    return CelObjectsEqual(**object, *std::get<CelObjectPtr>(b.data), depth);
+  }
   if (const auto* quantity = std::get_if<CelQuantity>(&a.data)) {
     return **quantity == *std::get<CelQuantity>(b.data);
   }
@@ -160,6 +168,11 @@ Result<int> CelCompare(const CelValue& a, const CelValue& b) {
   const auto* span_a = std::get_if<Duration>(&a.data);
   const auto* span_b = std::get_if<Duration>(&b.data);
   if (span_a != nullptr && span_b != nullptr) return Order(*span_a, *span_b);
+  const bool timed =
+      std::holds_alternative<WallTime>(a.data) || std::holds_alternative<WallTime>(b.data);
+  const auto time_a = timed ? CelTimeOf(a) : std::nullopt;
+  const auto time_b = timed ? CelTimeOf(b) : std::nullopt;
+  if (time_a && time_b) return Order(*time_a, *time_b);
   return Status(Code::kInvalid, "no such overload");
 }
 
@@ -184,6 +197,8 @@ std::string CelText(const CelValue& value) {
   if (const auto* u = std::get_if<uint64_t>(&value.data)) return std::to_string(*u);
   if (const auto* s = std::get_if<std::string>(&value.data)) return *s;
   if (const auto* span = std::get_if<Duration>(&value.data)) return SecondsOf(*span);
+  if (const auto* time = std::get_if<WallTime>(&value.data)) return CelTimeText(*time);
+  if (const auto* object = std::get_if<CelObjectPtr>(&value.data)) return CelObjectText(**object);
   if (const auto* d = std::get_if<double>(&value.data)) {
     char text[64];
     const auto end = std::to_chars(text, text + sizeof(text), *d);

@@ -31,15 +31,22 @@ class FieldChecker {
       case CelExpr::Kind::kVariable:
         return Variable(expr.text);
       case CelExpr::Kind::kSelect:
-        return Select(expr, Check(*expr.args[0]));
+        return OptionalOr(expr, Select(expr, Check(*expr.args[0])));
       case CelExpr::Kind::kHas:
         (void)Select(expr, Check(*expr.args[0]));
         return nullptr;
       case CelExpr::Kind::kIndex:
         (void)Check(*expr.args[1]);
-        return Item(Check(*expr.args[0]));
+        return OptionalOr(expr, Item(Check(*expr.args[0])));
       case CelExpr::Kind::kComprehension:
         return Comprehension(expr);
+      case CelExpr::Kind::kBind:
+        // What it is made of is optional, and has no schema of its own.
+        (void)Check(*expr.args[0]);
+        scope_.emplace_back(expr.variable, nullptr);
+        (void)Check(*expr.args[1]);
+        scope_.pop_back();
+        return nullptr;
       default:
         for (const CelExprPtr& argument : expr.args) (void)Check(*argument);
         return nullptr;
@@ -49,6 +56,11 @@ class FieldChecker {
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:
+  // What may be missing has methods of its own, and none of its schema's fields is asked for.
+  static const Value* OptionalOr(const CelExpr& expr, const Value* schema) {
+    return expr.optional ? nullptr : schema;
+  }
+
   const Value* Variable(const std::string& name) const {
     for (auto it = scope_.rbegin(); it != scope_.rend(); ++it) {
       if (it->first == name) return it->second;
@@ -88,9 +100,12 @@ class FieldChecker {
     const Value* over = Check(*expr.args[0]);
     // If it is a map, the variable is a key.
     const bool list = over != nullptr && json::GetString(*over, {"type"}) == "array";
-    scope_.emplace_back(expr.variable, list ? Item(over) : nullptr);
+    const Value* item = list ? Item(over) : nullptr;
+    const size_t depth = scope_.size();
+    scope_.emplace_back(expr.variable, expr.second.empty() ? item : nullptr);
+    if (!expr.second.empty()) scope_.emplace_back(expr.second, Item(over));
     for (size_t i = 1; i < expr.args.size(); ++i) (void)Check(*expr.args[i]);
-    scope_.pop_back();
+    scope_.resize(depth);
     return expr.text == "filter" ? over : nullptr;
   }
 
