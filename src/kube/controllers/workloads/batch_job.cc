@@ -269,7 +269,13 @@ void BatchJobController::Count(Pass& pass) {
     if (deleting && !HasEnded(pod)) ++pass.terminating;
     if (!IsTracked(pod)) continue;
     held.insert(uid);
+    // Booked as it was stopped with its failed job, and succeeded all the same.
+    if (Phase(pod) == "Succeeded") pass.uncounted_failed.erase(uid);
     bool booked = pass.uncounted_succeeded.contains(uid) || pass.uncounted_failed.contains(uid);
+    if (booked && !HasEnded(pod) && !deleting) {
+      pass.live.push_back(shared);  // is still to be stopped
+      continue;
+    }
     if (booked) {
       pass.release.push_back(shared);
       continue;
@@ -422,8 +428,8 @@ void BatchJobController::Finish(Pass& pass,
   if (succeeded) {
     json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
   } else {
-    // What still runs fails with its job.
-    pass.failed += static_cast<int64_t>(pass.live.size());
+    // What still runs fails with its job, and once: it may end by itself before it is stopped.
+    for (const json::SharedValue& pod : pass.live) pass.uncounted_failed.emplace(api::Uid(*pod));
   }
   pass.events.push_back({succeeded ? "Normal" : "Warning",
                          succeeded ? "Completed" : std::string(reason),

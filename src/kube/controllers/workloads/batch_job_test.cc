@@ -296,6 +296,25 @@ TEST_F(BatchJobTest, APodThatSucceedsBeforeItIsStoppedCounts) {
   EXPECT_EQ(cluster_.Pods(""), 2);
 }
 
+TEST_F(BatchJobTest, APodThatFailsBeforeItIsStoppedCountsOnce) {
+  cluster_.StopManager();
+  cluster_.between = std::make_shared<LatePods>(cluster_.server, cluster_.sim);
+  cluster_.StartManager();
+  Submit(
+      "  parallelism: 2\n  completions: 2\n  podFailurePolicy: {rules: [{action: FailJob, "
+      "onExitCodes: {operator: In, values: [42]}}]}\n");
+  ASSERT_TRUE(UntilRunning(2));
+  cluster_.Run(10 * kSecond);
+  const std::vector<std::string> running = Keys("Running");
+  cluster_.agents->Exit(running[0], 42);
+  cluster_.Run(kSecond);
+  cluster_.agents->Exit(running[1], 42);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Status("failed"), 2);
+  EXPECT_EQ(cluster_.Pods("Failed"), 2);
+}
+
 TEST_F(BatchJobTest, FailJobRuleEndsItAtOnce) {
   Submit(
       "  backoffLimit: 6\n  podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: "
