@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -338,10 +339,40 @@ TEST(Users, AreFoundInTheTopmostFile) {
   EXPECT_EQ(show("-5"), "user \"-5\" is not in the image's /etc/passwd");
 }
 
+TEST(Users, LinksLeadFromLayerToLayer) {
+  TempDir dir;
+  ASSERT_TRUE(MakeDirs(dir.File("low/store/etc")).ok());
+  ASSERT_TRUE(MakeDirs(dir.File("low/etc")).ok());
+  ASSERT_TRUE(MakeDirs(dir.File("high/etc")).ok());
+  const std::string line = "app:x:7:8::/home/app:/bin/sh\n";
+  ASSERT_TRUE(WriteFileAtomically(dir.File("low/store/etc/passwd"), line).ok());
+  ASSERT_EQ(::symlink("/way/../etc/./users", dir.File("high/etc/passwd").c_str()), 0);
+  ASSERT_EQ(::symlink("../../../store/etc/passwd", dir.File("low/etc/users").c_str()), 0);
+  ASSERT_EQ(::symlink("etc", dir.File("low/way").c_str()), 0);
+  std::vector<std::string> layers{dir.File("low"), dir.File("high")};
+  auto found = FindImageUser(layers, "app");
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->uid, 7);
+  // A layer above hides the directory, or a file stands in its place.
+  ASSERT_TRUE(MakeDirs(dir.File("top/store/etc")).ok());
+  layers.push_back(dir.File("top"));
+  EXPECT_TRUE(FindImageUser(layers, "app").ok());
+  const std::string store = dir.File("top/store");
+  ASSERT_EQ(::setxattr(store.c_str(), "user.overlay.opaque", "y", 1, 0), 0);
+  EXPECT_FALSE(FindImageUser(layers, "app").ok());
+  ASSERT_TRUE(RemoveTree(store).ok());
+  ASSERT_TRUE(WriteFileAtomically(store, "a file").ok());
+  EXPECT_FALSE(FindImageUser(layers, "app").ok());
+}
+
 TEST(Users, LinksOutOfTheImageAreNotFollowed) {
   TempDir dir;
   ASSERT_TRUE(MakeDirs(dir.File("layer/etc")).ok());
   ASSERT_EQ(::symlink("/etc/passwd", dir.File("layer/etc/passwd").c_str()), 0);
+  EXPECT_FALSE(FindImageUser({dir.File("layer")}, "root").ok());
+  ASSERT_EQ(::unlink(dir.File("layer/etc/passwd").c_str()), 0);
+  ASSERT_TRUE(WriteFileAtomically(dir.File("passwd"), "root:x:0:0:root:/root:/bin/sh\n").ok());
+  ASSERT_EQ(::symlink("../../passwd", dir.File("layer/etc/passwd").c_str()), 0);
   EXPECT_FALSE(FindImageUser({dir.File("layer")}, "root").ok());
 }
 

@@ -4,10 +4,11 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <climits>
 #include <optional>
 
 #include "base/file.h"
@@ -19,25 +20,86 @@ namespace {
 
 constexpr size_t kFileBytesMax = 4 << 20;
 constexpr size_t kGroupsMax = 1000;
+constexpr int kLinksMax = 40;
 
-// A plain file of /etc as the topmost layer has it. Links are not followed: they might lead into
-// another layer.
-std::string ReadEtc(const std::vector<std::string>& layers, const char* name) {
-  const std::string path = StrCat("etc/", name);
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    const UniqueFd root(::open(layer->c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct open_how how = {};
-    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    const UniqueFd file(
-        static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
-    struct stat info;
-    if (!file.valid() || ::fstat(file.get(), &info) != 0) continue;
-    if (!S_ISREG(info.st_mode)) return "";  // removed by this layer, or nothing to read
-    auto text = ReadFile(StrCat("/proc/self/fd/", file.get()), kFileBytesMax);
-    return text.ok() ? std::move(*text) : "";
+// What one layer itself has under a path. No link is followed, the last one neither.
+UniqueFd OpenInLayer(int layer, const std::string& path) {
+  struct open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, layer, path.c_str(), &how, sizeof how)));
+}
+
+std::string PathOf(int fd) { return StrCat("/proc/self/fd/", fd); }
+
+mode_t TypeOf(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 ? info.st_mode & S_IFMT : 0;
+}
+
+bool IsOpaque(int dir) {
+  char value = 0;
+  const std::string path = PathOf(dir);
+  return (::getxattr(path.c_str(), "trusted.overlay.opaque", &value, 1) == 1 && value == 'y') ||
+         (::getxattr(path.c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y');
+}
+
+// Whether the layer, which has nothing under the path, hides what lower ones have there.
+bool Hides(int layer, const std::string& path) {
+  for (size_t end = path.find('/'); end != std::string::npos; end = path.find('/', end + 1)) {
+    const UniqueFd above = OpenInLayer(layer, path.substr(0, end));
+    if (!above.valid()) return false;
+    if (TypeOf(above.get()) != S_IFDIR || IsOpaque(above.get())) return true;
   }
-  return "";
+  return false;
+}
+
+// What a container sees under a path. No directory of it may be a link.
+UniqueFd LookUp(const std::vector<std::string>& layers, const std::string& path) {
+  for (auto dir = layers.rbegin(); dir != layers.rend(); ++dir) {
+    const UniqueFd layer(::open(dir->c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    UniqueFd found = OpenInLayer(layer.get(), path);
+    if (found.valid()) return found;
+    if (Hides(layer.get(), path)) break;
+  }
+  return UniqueFd();
+}
+
+// What a container finds under a path: links lead from layer to layer, never out of the image.
+UniqueFd Resolve(const std::vector<std::string>& layers, std::string path) {
+  UniqueFd found;
+  std::string at;  // the part of the path that is resolved
+  for (int links = 0; !path.empty();) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string step = path.substr(0, slash);
+    path.erase(0, slash + 1);
+    if (step.empty() || step == ".") continue;
+    if (step == "..") {
+      const size_t parent = at.rfind('/');
+      at.erase(parent == std::string::npos ? 0 : parent);
+      continue;
+    }
+    const std::string next = at.empty() ? step : StrCat(at, "/", step);
+    found = LookUp(layers, next);
+    if (!found.valid()) return found;
+    if (TypeOf(found.get()) != S_IFLNK) {
+      at = next;
+      continue;
+    }
+    char target[PATH_MAX];
+    const ssize_t size = ::readlinkat(found.get(), "", target, sizeof target);
+    if (size <= 0 || ++links > kLinksMax) return UniqueFd();
+    if (target[0] == '/') at.clear();
+    path = StrCat(std::string_view(target, static_cast<size_t>(size)), "/", path);
+  }
+  return found;
+}
+
+std::string ReadEtc(const std::vector<std::string>& layers, const char* name) {
+  const UniqueFd file = Resolve(layers, StrCat("etc/", name));
+  if (!file.valid() || TypeOf(file.get()) != S_IFREG) return "";
+  auto text = ReadFile(PathOf(file.get()), kFileBytesMax);
+  return text.ok() ? std::move(*text) : "";
 }
 
 std::optional<int64_t> Id(std::string_view text) {
