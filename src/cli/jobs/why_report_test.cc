@@ -280,7 +280,7 @@ TEST(WhyReport, SaysWhenAPlacedJobStarts) {
   EXPECT_TRUE(WhyText(WaitingJob(), forecast)
                   .ends_with("It will start when these pods have stopped:\n"
                              "  team/old-0 on node-1\n"));
-  // Who reads the document is told the same.
+  // The document says the same as the text.
   forecast.changes = {"one more node like node-1"};
   const json::Value document = WhyJson(WaitingJob(), forecast);
   EXPECT_EQ(json::GetString(document, {"start"}),

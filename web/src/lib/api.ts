@@ -123,7 +123,7 @@ export function isUnreached(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 502);
 }
 
-// A cluster that starts, or a machine whose network changes, answers soon: that is no reason to log in again.
+// A cluster that starts, or a machine whose network changes, answers soon. Nobody has to log in again for that.
 async function untilAnswered(ask: () => Promise<Session>): Promise<Session> {
   for (let pause = RETRY_FIRST_MS; ; pause = Math.min(2 * pause, RETRY_MOST_MS)) {
     try {

@@ -152,8 +152,8 @@ export function sentence(text: string): string {
 const SHORT_NAME = 18;
 const TAIL_MOST = 10;
 
-// A long name in two parts. Those of one series, and the pods of a job, differ at their end, so that the second is never
-// cut: "finetune-llama-3", "-worker-1".
+// A long name in two parts: "finetune-llama-3", "-worker-1". The second is never cut, because names of one series, and
+// of the pods of a job, differ at their end.
 export function nameParts(name: string): [string, string] {
   if (name.length <= SHORT_NAME) return [name, ''];
   const dash = name.indexOf('-', name.length - TAIL_MOST);

@@ -49,7 +49,7 @@ export function stage(jobs = 60): Stage {
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     page.on('pageerror', (error) => made.troubles.push(`${page.url()}: ${error.message}`));
-    // Interfaces of the machine come and go while other tests run, and one test resets connections; the page asks again.
+    // Interfaces of the machine come and go while other tests run, and tests reset connections; the page asks again.
     page.on('console', (message) => {
       if (
         message.type() === 'error' &&

@@ -113,8 +113,8 @@ test('workloads of one long name are told apart by its end', async () => {
     ),
   );
   assert.deepEqual(ends.sort(), [
-    ['-12', true],
-    ['-7', true],
+    ['-128-12', true],
+    ['-128-7', true],
   ]);
   assert.equal(await page.getByRole('link', { name: `${stem}-7`, exact: true }).count(), 1);
   for (const [address, heading] of [
