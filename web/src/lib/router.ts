@@ -47,6 +47,14 @@ export function go(href: string, replace = false): void {
   }
 }
 
+// How far the table of a page is scrolled, with the page's entry in the history: Back leads to the rows that one left.
+export function keepScroll(top: number): void {
+  history.replaceState({ top }, '');
+}
+export function keptScroll(): number {
+  return (history.state as { top?: number } | null)?.top ?? 0;
+}
+
 export function param(name: string): string {
   return place.value.params.get(name) ?? '';
 }

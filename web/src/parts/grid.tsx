@@ -15,7 +15,7 @@ import {
   type Cell,
 } from '../lib/rows.ts';
 import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
-import { go, place, setParams } from '../lib/router.ts';
+import { go, keepScroll, keptScroll, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
 import { Button, Empty, Menu, Name, Skeleton } from './basic.tsx';
 import { Icon } from './icons.tsx';
@@ -579,6 +579,32 @@ function Foot<T>({ props, shown, unfit }: { props: GridProps<T>; shown: number; 
   );
 }
 
+const SETTLED_MS = 150;
+
+// Another search or order begins at its first row. `kept`: the page's entry in the history knows how far one was.
+function useKeptScroll(box: RefObject<HTMLDivElement | null>, kept: boolean, order: string): void {
+  const shown = useRef(order);
+  useEffect(() => {
+    if (box.current && shown.current !== order) box.current.scrollTop = 0;
+    shown.current = order;
+  }, [order]);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !kept) return undefined;
+    element.scrollTop = keptScroll();
+    let timer = 0;
+    const later = () => {
+      clearTimeout(timer);
+      timer = window.setTimeout(() => keepScroll(element.scrollTop), SETTLED_MS);
+    };
+    element.addEventListener('scroll', later, { passive: true });
+    return () => {
+      clearTimeout(timer);
+      element.removeEventListener('scroll', later);
+    };
+  }, [kept]);
+}
+
 interface TableProps<T> {
   props: GridProps<T>;
   shown: T[];
@@ -595,9 +621,7 @@ function Table<T>({ props, shown, visible, unfit, least, choices, choose, chosen
   const { rowKey } = props;
   const box = useRef<HTMLDivElement>(null);
   const keys = useRowKeys(box, shown.length);
-  useEffect(() => {
-    if (box.current) box.current.scrollTop = 0;
-  }, [choices.get('q'), choices.get('sort')]);
+  useKeptScroll(box, props.address === true, `${choices.get('q')} ${choices.get('sort')}`);
   const toggle = (key: string) =>
     setChosen((old) => {
       const next = new Set(old);

@@ -392,6 +392,23 @@ test('members that the user may not see are not counted as none', async () => {
   await page.context().close();
 });
 
+test('back leads to the rows that one left', async () => {
+  const page = await one.page();
+  await go(page, '/workloads', 'Workloads');
+  await page.waitForSelector('.grid-body .grid-row');
+  const top = () => page.locator('.grid-scroll').evaluate((box) => box.scrollTop);
+  await page.locator('.grid-scroll').evaluate((box) => box.scrollTo(0, 800));
+  await page.waitForFunction(() => (history.state as { top?: number } | null)?.top === 800);
+  await page.locator('.grid-body [data-row="24"]').click();
+  await page.waitForSelector('.crumbs');
+  await page.goBack();
+  await page.waitForSelector('.grid-body [data-row="24"]');
+  assert.equal(await top(), 800);
+  await page.getByRole('columnheader', { name: 'Workload' }).getByRole('button').click();
+  await page.waitForFunction(() => document.querySelector('.grid-scroll')?.scrollTop === 0);
+  await page.context().close();
+});
+
 test('the keyboard reaches search, pages, rows and dialogs', async () => {
   const page = await one.page();
   await page.keyboard.press('g');
