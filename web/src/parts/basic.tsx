@@ -297,8 +297,13 @@ const STEPS: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
 
 // The tabs of a page; the chosen one is in the address.
 export function Tabs({ tabs, first }: { tabs: [string, string][]; first: string }) {
-  const chosen = param('tab') || first;
+  const named = param('tab');
+  const chosen = tabs.some(([key]) => key === named) ? named : first;
   const list = useRef<HTMLDivElement>(null);
+  // On a phone the tabs are wider than the page.
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [chosen]);
   const keys = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step) return;

@@ -32,7 +32,7 @@ function Tiles({ data }: { data: OverviewData }) {
       <Tile
         label="Free GPUs"
         value={number(gpus.free)}
-        note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} not ready` : 'all are ready'}
+        note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} out of use` : 'all are ready'}
         href="/nodes"
       />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />

@@ -325,9 +325,7 @@ function Outcome({ state, answer }: { state: string; answer?: WhatIfData }) {
   if (state === 'idle' && !answer) {
     return (
       <Card>
-        <Empty title="No question yet">
-          Add a change on the left, then see the decisions that the scheduler would make.
-        </Empty>
+        <Empty title="No question yet">Add a change, then see the decisions that the scheduler would make.</Empty>
       </Card>
     );
   }

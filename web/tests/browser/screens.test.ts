@@ -61,6 +61,12 @@ test('nothing is wider than a phone', async () => {
     assert.ok(width <= 390, `${address} is ${width} px wide`);
     await shot(page, `phone${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
   }
+  await go(page, `${JOB}&tab=yaml`, 'finetune-3');
+  const [from, to] = await page.locator('.tabs [aria-selected="true"]').evaluate((tab) => {
+    const box = tab.getBoundingClientRect();
+    return [box.left, box.right];
+  });
+  assert.ok((from ?? -1) >= 0 && (to ?? 999) <= 390, 'the tab that is chosen is in sight');
   await page.getByLabel('Open the menu').click();
   await page.getByRole('link', { name: 'Node Pools' }).click();
   await page.waitForSelector('h1:has-text("Node Pools")');
