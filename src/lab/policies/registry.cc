@@ -75,7 +75,7 @@ const std::vector<PolicyKind>& Policies() {
        .make = MakePollux},
       {.name = "shockwave",
        .summary =
-           "plans 20 rounds for the progress of all jobs and the end of the longest (NSDI'23)",
+           "plans 20 rounds: progress for all, and an early end for the longest (NSDI'23)",
        .round_s = 120,
        .looks_ahead = true,
        .make = MakeShockwave},
