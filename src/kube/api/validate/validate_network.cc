@@ -43,12 +43,14 @@ void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors
   }
 }
 
+bool IsLoopbackIp(std::string_view ip) { return ip.starts_with("127.") || ip == "::1"; }
+
 // An address that can be another machine's.
 void CheckOrdinaryIp(std::string_view ip, const std::string& at, FieldErrors& errors) {
   auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(at, ip, why)); };
   if (ip == "0.0.0.0" || ip == "::") {
     invalid(StrCat("may not be unspecified (", ip, ")"));
-  } else if (ip.starts_with("127.") || ip == "::1") {
+  } else if (IsLoopbackIp(ip)) {
     invalid("may not be in the loopback range (127.0.0.0/8, ::1/128)");
   } else if (ip.starts_with("169.254.")) {
     invalid("may not be in the link-local range (169.254.0.0/16, fe80::/10)");
@@ -251,7 +253,7 @@ void CheckEndpointAddress(const Value& address, const std::string& at, FieldErro
   CheckSubdomain(address, "nodeName", at, errors);
   if (!wrong.empty()) {
     errors.push_back(InvalidText(PathField(at, "ip"), ip, "must be a valid IP address"));
-  } else if (!ip.starts_with("127.")) {  // those of a cluster on one machine
+  } else if (!IsLoopbackIp(ip)) {  // a cluster on one machine has such
     CheckOrdinaryIp(ip, PathField(at, "ip"), errors);
   }
 }

@@ -39,6 +39,14 @@ TEST(Bootstrap, TheServerIsFoundAtItsAddress) {
   EXPECT_EQ(found.keys, "https://10.0.0.1:6443/openid/v1/jwks");
 }
 
+TEST(Bootstrap, TheAddressMayBeThisMachinesAlone) {
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    const Found found = Advertise(address);
+    ASSERT_TRUE(found.boot.ok()) << found.boot.ToString();
+    EXPECT_EQ(found.address, address);
+  }
+}
+
 TEST(Bootstrap, TheAddressMayBeOfIpv6) {
   const Found found = Advertise("fd00::1");
   ASSERT_TRUE(found.boot.ok()) << found.boot.ToString();
