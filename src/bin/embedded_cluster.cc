@@ -17,7 +17,6 @@
 #include "kube/client/client.h"
 #include "kube/client/usage_record.h"
 #include "kube/edge/http/http_front.h"
-#include "kube/edge/http/http_transport.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/net/http/server.h"
 #include "kube/net/reactor/reactor.h"
@@ -25,7 +24,6 @@
 #include "kube/node/network/network_watch.h"
 #include "kube/node/network/service_addresses.h"
 #include "kube/node/node_fleet.h"
-#include "kube/process/background/remover.h"
 #include "kube/store/backend.h"
 #include "manager/manager.h"
 #include "ops/access/audit_events.h"
@@ -36,10 +34,12 @@
 #include "ops/access/token_key.h"
 #include "ops/backup/online_backup.h"
 #include "ops/cluster/cluster_metrics.h"
+#include "ops/cluster/http_dialer.h"
 #include "ops/cluster/last_port.h"
 #include "ops/nodes/job_logs.h"
 #include "ops/nodes/old_nodes.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/volume_files.h"
 #include "ops/pages/cluster_pages.h"
 
 namespace swell {
@@ -52,7 +52,6 @@ constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr Duration kQuietStop = std::chrono::seconds(2);  // longer ones are told
 
 constexpr size_t kOffloadBytesMax = size_t{64} << 20;
-constexpr size_t kProxiedBytesMax = size_t{16} << 20;
 
 void RunAll(std::vector<std::function<void()>> all) {
   for (auto& work : all) std::exchange(work, {})();
@@ -96,7 +95,7 @@ struct EmbeddedCluster::Impl {
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
-  // This and `volume_remover` have threads, and are made after the runtime.
+  // This and `volume_files` have threads, and are made after the runtime.
   std::optional<BackgroundQueue<std::function<void()>>> offload;
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
@@ -104,7 +103,7 @@ struct EmbeddedCluster::Impl {
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   ops::CycleRecorders recorders{options.data_dir.CyclesDir(), options.record_mib};
-  std::optional<process::Remover> volume_remover;
+  std::optional<ops::VolumeFiles> volume_files;
   std::unique_ptr<manager::Manager> manager;
   std::unique_ptr<ops::ClusterPages> pages;
   std::unique_ptr<ops::PodRuntime> runtime;
@@ -160,18 +159,7 @@ void EmbeddedCluster::Impl::AddDialers(apiserver::Options& server_options) {
     if (it != kubelets.end()) return it->second;
     return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
   };
-  server_options.http_dialer =
-      [this](const apiserver::HttpTarget& to) -> Result<std::shared_ptr<api::RestHandler>> {
-    edge::HttpTransportConfig config;
-    config.client.base_url = to.base_url;
-    // It is in memory until its reader has it, and pods may answer without end.
-    config.client.max_response_bytes = kProxiedBytesMax;
-    config.client.tls.insecure_skip_verify = !to.verify;  // as kube-apiserver does with pods
-    config.client.tls.ca_pem = to.ca_pem;
-    config.client.tls.server_name = to.server_name;
-    SWELL_ASSIGN_OR_RETURN(auto transport, edge::HttpTransport::Make(core, std::move(config)));
-    return std::shared_ptr<api::RestHandler>(std::move(transport));
-  };
+  server_options.http_dialer = ops::DialerOf(core);
 }
 
 Status EmbeddedCluster::Impl::MakeApiServer() {
@@ -323,14 +311,9 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.host_network = runtime->host_network();
   if (runtime->has_files()) {
     manager_options.log_file = options.data_dir.LogFile();
-    volume_remover.emplace();
-    volume_remover->Empty(options.data_dir.RemovedVolumesDir());
+    volume_files.emplace(options.data_dir);
     manager_options.remove_volume = [this](const std::string& handle) {
-      // Its name is the agents' (kDurable): NAMESPACE/CLAIM, which are plain names.
-      const std::string path = StrCat(options.data_dir.path, "/volumes/", handle);
-      const Status removed = volume_remover->Discard(path, options.data_dir.RemovedVolumesDir());
-      if (removed.ok()) return;
-      SWELL_LOG_WARNING("cluster", "volume not removed", {"error", removed.ToString()});
+      volume_files->Remove(handle);
     };
   }
   manager = std::make_unique<manager::Manager>(

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "kube/apiserver/test_server.h"
 #include "kube/node/runtime/simulated_runtime.h"
 #include "ops/nodes/job_logs.h"
 #include "ops/nodes/old_nodes.h"
+#include "ops/nodes/volume_files.h"
 
 namespace swell::ops {
 namespace {
@@ -81,6 +84,22 @@ TEST_F(LeftoversTest, LogsGoWithTheirJob) {
   ASSERT_EQ(server_.Delete(jobs + "/a").status, 200);
   server_.executor.Advance(std::chrono::seconds(1));
   EXPECT_EQ(runtime.kept, std::set<std::string>{uids[1]});
+}
+
+TEST(VolumeFilesTest, AVolumesDirectoryGoesAndOthersStay) {
+  TempDir folder;
+  const DataDir dir{folder.path()};
+  for (const char* claim : {"team/data", "team/other"}) {
+    ASSERT_TRUE(MakeDirs(StrCat(dir.path, "/volumes/", claim)).ok());
+  }
+  ASSERT_TRUE(MakeDirs(dir.RemovedVolumesDir() + "/of-an-earlier-run").ok());
+  VolumeFiles volumes(dir);
+  volumes.Remove("team/data");
+  volumes.Remove("team/none");
+  volumes.Finish();
+  EXPECT_FALSE(FileExists(dir.path + "/volumes/team/data"));
+  EXPECT_TRUE(FileExists(dir.path + "/volumes/team/other"));
+  EXPECT_FALSE(FileExists(dir.RemovedVolumesDir() + "/of-an-earlier-run"));
 }
 
 }  // namespace
