@@ -23,9 +23,9 @@ constexpr size_t kStepsAside = 1;  // of handshakes; the others wait by whose th
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 Duration TickPeriod(const ServerConfig& config) {
-  Duration least =
-      std::min({config.header_timeout, config.body_timeout, config.idle_timeout,
-                config.write_stall_timeout, config.tls_handshake_timeout, config.linger_timeout});
+  Duration least = std::min({config.header_timeout, config.body_timeout, config.idle_timeout,
+                             config.write_stall_timeout, config.crowded_stall_timeout,
+                             config.tls_handshake_timeout, config.linger_timeout});
   return std::clamp<Duration>(least / 4, std::chrono::milliseconds(1), std::chrono::seconds(1));
 }
 
@@ -308,9 +308,14 @@ void ServerImpl::ArmTick() {
 
 void ServerImpl::Tick() {
   SteadyTime now = reactor.Now();
+  size_t unread = 0;
+  for (const auto& connection : connections_) unread += connection->unread_bytes();
+  const Duration stall = unread > config.unread_bytes
+                             ? std::min(config.crowded_stall_timeout, config.write_stall_timeout)
+                             : config.write_stall_timeout;
   // Backwards: a connection that closes swaps the last one, already checked, into its place.
   for (size_t i = connections_.size(); i-- > 0;) {
-    if (i < connections_.size()) connections_[i]->CheckTimeouts(now);
+    if (i < connections_.size()) connections_[i]->CheckTimeouts(now, stall);
   }
   if (!connections_.empty()) ArmTick();
 }

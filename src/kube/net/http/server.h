@@ -51,6 +51,10 @@ struct ServerConfig {
   Duration body_timeout = std::chrono::seconds(60);         // end of head to end of body
   Duration idle_timeout = std::chrono::minutes(3);          // between requests
   Duration write_stall_timeout = std::chrono::seconds(30);  // peer reads nothing
+  // Answers that all peers together have not read yet. While there are more, peers that read
+  // nothing are cut after the second time.
+  size_t unread_bytes = size_t{1} << 30;
+  Duration crowded_stall_timeout = std::chrono::seconds(2);
   Duration upgraded_stall_timeout = std::chrono::hours(4);  // a person may look at a paused pager
   Duration tls_handshake_timeout = std::chrono::seconds(10);
   Duration linger_timeout = std::chrono::seconds(1);  // for the peer to read our last words

@@ -325,7 +325,7 @@ void ServerConnection::Drain() {
   }
 }
 
-void ServerConnection::CheckTimeouts(SteadyTime now) {
+void ServerConnection::CheckTimeouts(SteadyTime now, Duration write_stall_timeout) {
   const ServerConfig& config = server_.config;
   Duration spent = now - since_;
   const char* why = nullptr;
@@ -365,7 +365,7 @@ void ServerConnection::CheckTimeouts(SteadyTime now) {
       break;
   }
   if (phase_ != Phase::kClosed && channel_->queued_bytes() > 0 &&
-      now - channel_->last_progress() > config.write_stall_timeout) {
+      now - channel_->last_progress() > write_stall_timeout) {
     why = "the peer reads nothing";
   }
   if (why == nullptr) return;

@@ -121,7 +121,9 @@ class ServerConnection final : public Channel::Events,
   Status Start(UniqueFd fd, std::shared_ptr<TlsContext> tls);
   void OnExchangeWork(const std::shared_ptr<ExchangeState>& state);
   // Closes what has used up its time.
-  void CheckTimeouts(SteadyTime now);
+  void CheckTimeouts(SteadyTime now, Duration write_stall_timeout);
+  // What the peer has not read of its answers.
+  size_t unread_bytes() const { return channel_ ? channel_->queued_bytes() : 0; }
   // The server drains: true idleness ends now, the rest after its answer.
   void Drain();
   void Close(const Status& why);

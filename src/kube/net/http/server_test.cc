@@ -244,6 +244,21 @@ TEST_F(ServerTest, EndsAPeerThatReadsNothing) {
   EXPECT_TRUE(Run([&] { return server->stats().connections_open == 0; }));
 }
 
+TEST_F(ServerTest, EndsPeersThatReadNothingSoonerWhereMuchWaits) {
+  Serve({.write_stall_timeout = std::chrono::minutes(5),
+         .unread_bytes = 32 << 20,
+         .crowded_stall_timeout = milliseconds(20)});
+  handler.fn = [](std::shared_ptr<Exchange> exchange) {
+    exchange->Respond({200, {}, {MakeChunk(std::string(24 << 20, 'x'))}});
+  };
+  RawPeer one(reactor, port, 4096), two(reactor, port, 4096);
+  for (RawPeer* peer : {&one, &two}) {
+    peer->StopReading();
+    peer->Send(Get("/"));
+  }
+  EXPECT_TRUE(Run([&] { return server->stats().timeouts == 2; }));
+}
+
 TEST_F(ServerTest, SendsLargeAnswersWhole) {
   Serve();
   Body body;
