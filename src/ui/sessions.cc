@@ -3,14 +3,36 @@
 #include <algorithm>
 
 namespace swell::ui {
+namespace {
+
+// Erases the oldest of those that belong to whom the most belong to. There are some.
+template <class Map, class Whose, class Since>
+void GiveWay(Map& all, Whose whose, Since since) {
+  std::map<std::string, size_t> counts;
+  for (const auto& [id, one] : all) ++counts[whose(one)];
+  const std::string most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
+  auto oldest = all.end();
+  for (auto it = all.begin(); it != all.end(); ++it) {
+    if (whose(it->second) != most) continue;
+    if (oldest == all.end() || since(it->second) < since(oldest->second)) oldest = it;
+  }
+  all.erase(oldest);
+}
+
+}  // namespace
 
 void Sessions::AddCode(const std::string& code, api::Credentials credentials) {
   const SteadyTime now = clock_.Steady();
   std::erase_if(codes_, [now](const auto& one) { return now - one.second.made > kCodeLife; });
   if (codes_.size() >= kCodesMax) {
-    codes_.erase(std::min_element(codes_.begin(), codes_.end(), [](const auto& a, const auto& b) {
-      return a.second.made < b.second.made;
-    }));
+    // The user is not known before the code is used.
+    const auto whose = [](const LoginCode& code) {
+      return code.credentials.bearer_token + " " + code.credentials.certificate_common_name;
+    };
+    GiveWay(codes_, whose, [](const LoginCode& code) { return code.made; });
   }
   codes_[code] = {std::move(credentials), now};
 }
@@ -30,13 +52,12 @@ bool Sessions::Over(const Session& session) const {
   return now - session.used > kIdle || now - session.created > kLife;
 }
 
-// The session that was not used for the longest time gives way.
 void Sessions::MakeRoom() {
   std::erase_if(sessions_, [this](const auto& one) { return Over(one.second); });
   if (sessions_.size() < kSessionsMax) return;
-  sessions_.erase(
-      std::min_element(sessions_.begin(), sessions_.end(),
-                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  GiveWay(
+      sessions_, [](const Session& session) { return session.user.name; },
+      [](const Session& session) { return session.used; });
 }
 
 const Session& Sessions::Begin(api::Credentials credentials, api::UserInfo user) {

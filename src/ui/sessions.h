@@ -7,7 +7,8 @@
 //
 // - Threads: the pages' executor.
 // - Ownership: the clock outlives it.
-// - Invariants: at most kSessionsMax sessions and kCodesMax codes, the oldest of which give way.
+// - Invariants: at most kSessionsMax sessions and kCodesMax codes. For one more, the oldest of the
+//   user who has the most gives way: nobody logs out others by logging in often.
 #pragma once
 
 #include <functional>

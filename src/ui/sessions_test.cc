@@ -69,15 +69,26 @@ TEST_F(SessionsTest, ASessionInUseEndsAfterAWeek) {
   EXPECT_EQ(sessions_.Use(id), nullptr);
 }
 
-TEST_F(SessionsTest, TheLongestUnusedSessionGivesWay) {
-  const std::string first = Begin("first");
-  const std::string second = Begin("second");
+TEST_F(SessionsTest, TheLongestUnusedSessionOfTheUserWithTheMostGivesWay) {
+  const std::string jane = Begin("jane");
+  const std::string used = Begin("other");
+  const std::string unused = Begin("other");
   time_.Advance(std::chrono::seconds(1));
-  sessions_.Use(first);
-  for (size_t i = 2; i <= Sessions::kSessionsMax; ++i) Begin("other");
+  sessions_.Use(used);
+  for (size_t i = 3; i <= Sessions::kSessionsMax; ++i) Begin("other");
   EXPECT_EQ(sessions_.size(), Sessions::kSessionsMax);
-  EXPECT_NE(sessions_.Find(first), nullptr);
-  EXPECT_EQ(sessions_.Find(second), nullptr);
+  EXPECT_NE(sessions_.Find(jane), nullptr);
+  EXPECT_NE(sessions_.Find(used), nullptr);
+  EXPECT_EQ(sessions_.Find(unused), nullptr);
+}
+
+TEST_F(SessionsTest, CodesOfOneUserPushOutNobodyElses) {
+  sessions_.AddCode("hers", {.bearer_token = "jane's"});
+  time_.Advance(std::chrono::seconds(1));
+  for (size_t i = 0; i <= Sessions::kCodesMax; ++i) {
+    sessions_.AddCode(StrCat("c", i), {.bearer_token = "other's"});
+  }
+  EXPECT_TRUE(sessions_.UseCode("hers").ok());
 }
 
 TEST_F(SessionsTest, EachHasItsOwnSecrets) {
