@@ -106,19 +106,41 @@ Status CheckTarget(const std::string& path, std::string_view target, std::string
                    StrCat("must be ", Quote(node), ", the only job of a runtime that is run"));
 }
 
-// 2.1: each entry names the jobs that it is for.
+// 2.0 and 2.1: each entry names the jobs that it is for.
+Status CheckTargets(const json::Value& entry, const std::string& path, std::string_view node) {
+  const json::Array& targets = json::GetArray(entry, {"targetJobs"});
+  if (targets.empty()) return WrongField(path + ".targetJobs", "Required value");
+  for (size_t t = 0; t < targets.size(); ++t) {
+    SWELL_RETURN_IF_ERROR(CheckTarget(StrCat(path, ".targetJobs[", t, "].name"),
+                                      json::GetString(targets[t], {"name"}), node));
+  }
+  return Status::Ok();
+}
+
+// 2.0: the fields of a pod's spec stand beside the targets.
+Status ReadSpecOverrides(const json::Value& job_spec,
+                         std::string_view node,
+                         std::vector<RuntimePatch>& patches) {
+  const json::Array& overrides = json::GetArray(job_spec, {"podSpecOverrides"});
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    const std::string path = StrCat("spec.podSpecOverrides[", i, "]");
+    SWELL_RETURN_IF_ERROR(CheckTargets(overrides[i], path, node));
+    json::Value spec = overrides[i];
+    json::Remove(spec, {"targetJobs"});
+    SWELL_RETURN_IF_ERROR(CheckPodFields(spec, path, node));
+    patches.push_back({path, json::Object{{"spec", std::move(spec)}}});
+  }
+  return Status::Ok();
+}
+
+// 2.1: each entry has a template's metadata and spec.
 Status ReadOverrides(const json::Value& job_spec,
                      std::string_view node,
                      std::vector<RuntimePatch>& patches) {
   const json::Array& overrides = json::GetArray(job_spec, {"podTemplateOverrides"});
   for (size_t i = 0; i < overrides.size(); ++i) {
     const std::string path = StrCat("spec.podTemplateOverrides[", i, "]");
-    const json::Array& targets = json::GetArray(overrides[i], {"targetJobs"});
-    if (targets.empty()) return WrongField(path + ".targetJobs", "Required value");
-    for (size_t t = 0; t < targets.size(); ++t) {
-      SWELL_RETURN_IF_ERROR(CheckTarget(StrCat(path, ".targetJobs[", t, "].name"),
-                                        json::GetString(targets[t], {"name"}), node));
-    }
+    SWELL_RETURN_IF_ERROR(CheckTargets(overrides[i], path, node));
     SWELL_ASSIGN_OR_RETURN(RuntimePatch patch, ReadPatch(path, overrides[i], node));
     patches.push_back(std::move(patch));
   }
@@ -152,6 +174,7 @@ Status ReadPatches(const json::Value& job_spec,
 Result<std::vector<RuntimePatch>> ReadRuntimePatches(const json::Value& job_spec,
                                                      std::string_view node) {
   std::vector<RuntimePatch> patches;
+  SWELL_RETURN_IF_ERROR(ReadSpecOverrides(job_spec, node, patches));
   SWELL_RETURN_IF_ERROR(ReadOverrides(job_spec, node, patches));
   SWELL_RETURN_IF_ERROR(ReadPatches(job_spec, node, patches));
   return patches;

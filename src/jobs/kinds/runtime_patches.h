@@ -1,5 +1,5 @@
-// RuntimePatches: what a TrainJob changes in the pods of its runtime, in spec.podTemplateOverrides
-// (Kubeflow's Trainer 2.1) or spec.runtimePatches (2.2).
+// RuntimePatches: what a TrainJob changes in the pods of its runtime, in spec.podSpecOverrides
+// (Kubeflow's Trainer 2.0), spec.podTemplateOverrides (2.1) or spec.runtimePatches (2.2).
 // - Threads: pure functions.
 #pragma once
 

@@ -92,18 +92,9 @@ Result<json::Value> TrainJobKind::FindRuntime(const json::Value& job) const {
 
 // Fields that people may set and that nothing here follows.
 Status CheckForbidden(const json::Value& body) {
-  struct Row {
-    std::string_view field, instead;
-  };
-  for (const Row& row :
-       {Row{"initializer", "fetch data and model in the training command, or from a volume"},
-        Row{"podSpecOverrides", "write the same in podTemplateOverrides, below spec"}}) {
-    const json::Value* found = json::Find(body, {row.field});
-    const bool empty = found == nullptr || (found->is_array() && found->get_array().empty()) ||
-                       (found->is_object() && found->get_object().empty());
-    if (!empty) return WrongField(StrCat("spec.", row.field), StrCat("Forbidden: ", row.instead));
-  }
-  return Status::Ok();
+  if (json::GetObject(body, {"initializer"}).empty()) return Status::Ok();
+  return WrongField("spec.initializer",
+                    "Forbidden: fetch data and model in the training command, or from a volume");
 }
 
 // The job of the runtime's JobSet that trains. A runtime with further steps cannot run here.

@@ -141,6 +141,21 @@ TEST_F(TrainJobTest, ChangesItsRuntimesPods) {
   EXPECT_EQ(json::GetString(json::GetArray(*pod_, {"spec", "tolerations"})[0], {"key"}), "gpu");
 }
 
+TEST_F(TrainJobTest, ChangesItsRuntimesPodsInTheWordsOfVersion20) {
+  cluster_.Create(kRuntime);
+  cluster_.Create(
+      Job("runtimeRef: {name: mine, kind: TrainingRuntime}, podSpecOverrides: [{targetJobs: "
+          "[{name: node}], tolerations: [{key: gpu, operator: Exists}], volumes: [{name: data, "
+          "emptyDir: {}}], containers: [{name: node, volumeMounts: [{name: data, mountPath: "
+          "/data}]}]}]"));
+  ASSERT_TRUE(Run(2));
+  const json::Value container = Container("job-node-0-1");
+  EXPECT_EQ(Env("job-node-0-1", "A"), "theirs") << "what no patch names stays the runtime's";
+  EXPECT_EQ(json::GetString(json::GetArray(container, {"volumeMounts"})[0], {"mountPath"}),
+            "/data");
+  EXPECT_EQ(json::GetString(json::GetArray(*pod_, {"spec", "tolerations"})[0], {"key"}), "gpu");
+}
+
 TEST_F(TrainJobTest, AContainerThatTheRuntimeHasNotIsTold) {
   cluster_.Create(kRuntime);
   cluster_.Create(
@@ -231,7 +246,14 @@ TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
       {"runtimeRef: {name: x, kind: Pod}", "spec.runtimeRef.kind: Invalid value: \"Pod\""},
       {"runtimeRef: {name: x}, initializer: {model: {storageUri: a}}",
        "spec.initializer: Forbidden"},
-      {"runtimeRef: {name: x}, podSpecOverrides: [{}]", "spec.podSpecOverrides: Forbidden"},
+      {"runtimeRef: {name: x}, podSpecOverrides: [{}]",
+       "spec.podSpecOverrides[0].targetJobs: Required value"},
+      {"runtimeRef: {name: x}, podSpecOverrides: [{targetJobs: [{name: node}], hostPID: true}]",
+       "spec.podSpecOverrides[0].hostPID: Forbidden: write a runtime of your own"},
+      {"runtimeRef: {name: x}, podSpecOverrides: [{targetJobs: [{name: node}], containers: [{name: "
+       "node, env: [{name: A}]}]}]",
+       "spec.podSpecOverrides[0].containers[0].env: Forbidden: the trainer's variables are in "
+       "spec.trainer.env"},
       {"runtimeRef: {name: x}, podTemplateOverrides: [{}]",
        "spec.podTemplateOverrides[0].targetJobs: Required value"},
       {"runtimeRef: {name: x}, podTemplateOverrides: [{targetJobs: [{name: launcher}]}]",

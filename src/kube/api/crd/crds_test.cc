@@ -86,6 +86,9 @@ TEST_F(CrdsTest, ATrainJobsMisspelledFieldsAreFound) {
   EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}],
       "spec":{"hostNetwork":true,"tolerations":[{"key":"a"}]}}]})"),
             "spec.podTemplateOverrides[0].spec.hostNetwork");
+  EXPECT_EQ(unknown(R"({"podSpecOverrides":[{"targetJobs":[{"name":"node"}],"hostPID":true,
+      "nodeSelector":{"a":"b"}}]})"),
+            "spec.podSpecOverrides[0].hostPID");
   EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}]}],
       "initializer":{"model":{"storageUri":"hf://a"}},"labels":{"a":"b"}})"),
             "");

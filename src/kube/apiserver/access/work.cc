@@ -183,6 +183,16 @@ std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object
   return found;
 }
 
+std::vector<json::Value> SpecChangesOf(Work work, const json::Value& object) {
+  std::vector<json::Value> pods;
+  if (!TakesRuntime(work, object)) return pods;
+  const json::Value* job = work == Work::kJob ? &object : TemplateOf(work, object);
+  for (const json::Value& change : json::GetArray(*job, {"spec", "podSpecOverrides"})) {
+    pods.push_back(json::Object{{"spec", change}});
+  }
+  return pods;
+}
+
 bool TakesRuntime(Work work, const json::Value& object) {
   if (work != Work::kJob && work != Work::kCronWorkload) return false;
   const json::Value* job = work == Work::kJob ? &object : TemplateOf(work, object);

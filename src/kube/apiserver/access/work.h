@@ -33,6 +33,9 @@ json::Value* JobTemplateOf(Work work, json::Value& object);
 // All templates of pods in the object; a pod has no template. Those of a Cron are those of its job.
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
 std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object);
+// What a TrainJob changes in its runtime's pods without a template around it (podSpecOverrides),
+// each as a pod.
+std::vector<json::Value> SpecChangesOf(Work work, const json::Value& object);
 // Whether the templates are changes to those of a runtime, which others may write: parts of pods.
 bool TakesRuntime(Work work, const json::Value& object);
 // The path to one of the templates: "spec.pytorchReplicaSpecs.Worker.template".

@@ -158,6 +158,8 @@ std::string AdviceOnHostPaths(const Core& core,
                               const json::Value& object) {
   std::vector<const json::Value*> pods{&object};
   if (work != Work::kPod) pods = TemplatesOf(work, object);
+  const std::vector<json::Value> changes = SpecChangesOf(work, object);
+  for (const json::Value& change : changes) pods.push_back(&change);
   for (const json::Value* pod : pods) {
     const AllowsVolume allows = AllowedVolumes(core, ns, *pod);
     for (const json::Value& volume : json::GetArray(*pod, {"spec", "volumes"})) {
@@ -184,6 +186,9 @@ std::string Violations(const Core& core,
   if (work == Work::kPod) return check(object);
   for (const json::Value* one : TemplatesOf(work, object)) {
     if (std::string wrong = check(*one); !wrong.empty()) return wrong;
+  }
+  for (const json::Value& change : SpecChangesOf(work, object)) {
+    if (std::string wrong = check(change); !wrong.empty()) return wrong;
   }
   return "";
 }

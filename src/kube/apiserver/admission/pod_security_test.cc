@@ -101,12 +101,15 @@ class PodSecurityTest : public testing::Test {
 
 // One that changes its runtime's pods so, and calls itself exempt.
 std::string TrainJob(const std::string& way, const std::string& volume) {
+  const std::string spec =
+      StrCat(R"("volumes":[)", volume,
+             R"(],"containers":[{"name":"node","volumeMounts":[{"name":"v","mountPath":"/v"}]}])");
   const std::string pod = StrCat(
-      R"({"metadata":{"annotations":{"swell.dev/pod-security":"privileged"}},"spec":{"volumes":[)",
-      volume,
-      R"(],"containers":[{"name":"node","volumeMounts":[{"name":"v","mountPath":"/v"}]}]})");
+      R"({"metadata":{"annotations":{"swell.dev/pod-security":"privileged"}},"spec":{)", spec, "}");
   const std::string changes =
-      way == "podTemplateOverrides"
+      way == "podSpecOverrides"
+          ? StrCat(R"("podSpecOverrides":[{)", spec, R"(,"targetJobs":[{"name":"node"}]}])")
+      : way == "podTemplateOverrides"
           ? StrCat(R"("podTemplateOverrides":[)", pod, R"(,"targetJobs":[{"name":"node"}]}])")
           : StrCat(R"("runtimePatches":[{"manager":"m","trainingRuntimeSpec":{"template":{"spec":)",
                    R"({"replicatedJobs":[{"name":"node","template":{"spec":{"template":)", pod,
@@ -118,7 +121,7 @@ std::string TrainJob(const std::string& way, const std::string& volume) {
 
 TEST_F(PodSecurityTest, ATrainJobsChangesAreJudgedAndExemptNothing) {
   constexpr char kTrainJobs[] = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/lab/trainjobs";
-  for (const char* way : {"podTemplateOverrides", "runtimePatches"}) {
+  for (const char* way : {"podSpecOverrides", "podTemplateOverrides", "runtimePatches"}) {
     // Not for an administrator either: what else is in the pods, the runtime's authors say.
     for (const api::UserInfo& user : {kAlice, kMaster}) {
       const Answer refused =
