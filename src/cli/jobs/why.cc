@@ -104,9 +104,14 @@ class WhyAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_, "find the job in any namespace");
     flags.Text("-o,--output", &output_, "json|yaml", "output format: json or yaml");
+    flags.Switch("--json", &json_, "the same as -o json");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (json_ && !output_.empty() && output_ != "json") {
+      return Misuse(StrCat("--json and --output ", output_, " exclude each other: give one"));
+    }
+    if (json_) output_ = "json";
     // KIND NAME as well as KIND/NAME.
     if (words.size() == 2 && words[0].find('/') == std::string::npos) {
       words = {StrCat(words[0], "/", words[1])};
@@ -148,6 +153,7 @@ class WhyAction final : public Action {
   }
 
   bool all_ = false;
+  bool json_ = false;
   std::string output_;
 };
 

@@ -101,6 +101,11 @@ TEST_F(WhyTest, APodWhoseResizeWaitsSaysWhy) {
   ASSERT_TRUE(document.ok()) << out_;
   EXPECT_EQ(json::GetString(*document, {"resize"}),
             "p keeps the CPU and memory that it has; its new size waits for room: no room: cpu");
+  const std::string document_text = out_;
+  ASSERT_EQ(Run({"swell", "why", "p", "--json"}), 0) << err_;
+  EXPECT_EQ(out_, document_text);
+  EXPECT_EQ(Run({"swell", "why", "p", "--json", "-o", "yaml"}), 2);
+  EXPECT_NE(err_.find("--json and --output yaml exclude each other"), std::string::npos) << err_;
 }
 
 TEST_F(WhyTest, ABatchJobThatFailedSaysWhichPodDidAndRunsNoLonger) {
