@@ -132,6 +132,12 @@ Object Writer::NamedScalar(std::string_view name) {
 }
 
 Object Writer::Use(const Schema& schema, bool custom) {
+  // Definitions say little of pods' templates, and all that a pod may have is taken. Clients of
+  // version 2 would refuse by themselves what the server warns of.
+  if (custom && version_ == 3 && KeepsPodTemplate(schema)) {
+    AddType(PodTemplateSchema(), nullptr);
+    return Reference(PodTemplateSchema().name);
+  }
   if (schema.type == SchemaType::kObject && !schema.name.empty()) {
     AddType(schema, nullptr);
     return Reference(schema.name);

@@ -162,6 +162,23 @@ std::string_view Named(std::string_view bytes, int list, std::string_view name) 
   return {};
 }
 
+TEST(OpenApiTest, TemplatesOfJobsHaveAllFieldsOfPods) {
+  const json::Value doc = OpenApiV3(*WithCrds(), "kubeflow.org", "v1");
+  const json::Object& types = json::GetObject(doc, {"components", "schemas"});
+  const json::Value& worker =
+      *json::Find(types.at("org.kubeflow.v1.PyTorchJob"),
+                  {"properties", "spec", "properties", "pytorchReplicaSpecs", "properties",
+                   "Worker", "properties", "template"});
+  EXPECT_EQ(json::GetString(json::GetArray(worker, {"allOf"})[0], {"$ref"}),
+            "#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec");
+  EXPECT_FALSE(json::GetString(worker, {"description"}).empty());
+  EXPECT_NE(json::Find(types.at("io.k8s.api.core.v1.PodSpec"), {"properties", "tolerations"}),
+            nullptr);
+  EachReference(doc, [&](std::string_view to) {
+    EXPECT_TRUE(types.contains(to.substr(std::string_view("#/components/schemas/").size()))) << to;
+  });
+}
+
 TEST(OpenApiTest, ProtobufFormReadsBack) {
   auto scheme = Scheme::BuiltIn();
   json::Value doc = OpenApiV2(*scheme);

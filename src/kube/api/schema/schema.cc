@@ -31,13 +31,6 @@ class PathScope {
   size_t size_;
 };
 
-// Whether it keeps a pod's template whole, whatever is in it.
-bool KeepsPodTemplate(const Schema& schema) {
-  const SchemaField* spec = schema.preserve_unknown ? schema.Field("spec") : nullptr;
-  return spec != nullptr && spec->schema->preserve_unknown &&
-         spec->schema->Field("containers") != nullptr;
-}
-
 void CollectUnknown(const Schema& said,
                     const json::Value& value,
                     const Schema* pod_template,
@@ -102,6 +95,12 @@ const SchemaField* Schema::Field(std::string_view field_name) const {
     if (field.name == field_name) return &field;
   }
   return nullptr;
+}
+
+bool KeepsPodTemplate(const Schema& schema) {
+  const SchemaField* spec = schema.preserve_unknown ? schema.Field("spec") : nullptr;
+  return spec != nullptr && spec->schema->preserve_unknown &&
+         spec->schema->Field("containers") != nullptr;
 }
 
 std::vector<std::string> UnknownFields(const Schema& schema,

@@ -101,6 +101,8 @@ struct FieldError {
 std::vector<FieldError> ValidateAgainst(const Schema& schema,
                                         const json::Value& value,
                                         const std::string& path = {});
+// Whether it keeps a pod's template whole, whatever is in it.
+bool KeepsPodTemplate(const Schema& schema);
 // Fields that no schema knows: "spec.containers[0].imagee". In document order, at most 100. Custom
 // kinds keep pods' templates without knowing all that may be in them: `pod_template` does.
 std::vector<std::string> UnknownFields(const Schema& schema,
