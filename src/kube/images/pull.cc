@@ -27,13 +27,20 @@ namespace {
 constexpr size_t kLayersAtOnce = 3;
 
 // Fetches what `part` lacks. If only some of it comes, that is kept for the next pull. Bytes that
-// are not the blob's are removed.
+// are not the blob's are removed, and so is what fills the disk.
 Status FetchPart(ImageSource& source, const Descriptor& blob, PartFile& part) {
   Status fetched = source.Fetch(blob, part);
   const Status written = part.Flush();
   if (fetched.ok()) fetched = written.ok() ? part.Verify(blob) : written;
-  if (fetched.code() == Code::kInvalid) part.Remove();
+  if (fetched.code() == Code::kInvalid || fetched.code() == Code::kNoSpace) part.Remove();
   return fetched;
+}
+
+// Room for what `part` lacks.
+Status CheckRoomFor(const Descriptor& blob, const ImageStore& store, PartFile& part) {
+  Status room = CheckRoom(store.dir(), blob.size - part.size());
+  if (!room.ok()) part.Remove();
+  return room;
 }
 
 // Fetches a blob into the store, unless it is there.
@@ -46,10 +53,10 @@ Status FetchBlob(const ImageStore& store,
     arrived += blob.size;
     return Status::Ok();
   }
-  SWELL_RETURN_IF_ERROR(CheckRoom(store.dir()));
   const std::string part_path = store.PartPath(blob.digest);
   {
     SWELL_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path, &arrived));
+    SWELL_RETURN_IF_ERROR(CheckRoomFor(blob, store, part));
     SWELL_RETURN_IF_ERROR(FetchPart(source, blob, part));
   }
   if (::rename(part_path.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "keep " + path);
@@ -110,10 +117,10 @@ Status FetchAndUnpack(const ImageStore& store,
                       const std::string& diff_id,
                       std::atomic<int64_t>& arrived,
                       const Cancellation& cancel) {
-  SWELL_RETURN_IF_ERROR(CheckRoom(store.dir()));
   SWELL_ASSIGN_OR_RETURN(const auto layer, NewLayer::Make(store));
   const std::string part_path = store.PartPath(blob.digest);
   SWELL_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path, &arrived));
+  SWELL_RETURN_IF_ERROR(CheckRoomFor(blob, store, part));
   SWELL_ASSIGN_OR_RETURN(const auto growing, GrowingFile::Open(part_path));
   growing->Grew(part.size());
   part.OnWritten([&growing](int64_t size) { growing->Grew(size); });

@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kCopyBytes = 1 << 20;
 constexpr size_t kWriteBytes = 256 << 10;
+constexpr int64_t kRoomCheckBytes = 64 << 20;
 
 bool IsDirectory(const std::string& path) {
   struct stat info;
@@ -287,6 +288,11 @@ Status PartFile::Flush() {
 }
 
 Status PartFile::Write(std::string_view bytes) {
+  // Others fill the disk, too, among them the layers that come at the same time.
+  if (written_ >= room_checked_) {
+    SWELL_RETURN_IF_ERROR(CheckRoom(path_));
+    room_checked_ = written_ + kRoomCheckBytes;
+  }
   if (!WriteAt(fd_.get(), bytes, written_)) return ErrnoStatus(errno, "write " + path_);
   hash_.Add(bytes);
   written_ += static_cast<int64_t>(bytes.size());
@@ -299,6 +305,7 @@ Status PartFile::Restart() {
   if (arrived_ != nullptr) *arrived_ -= size_;
   size_ = 0;
   written_ = 0;
+  room_checked_ = 0;
   pending_.clear();
   hash_ = net::Sha256();
   digest_.clear();

@@ -47,7 +47,8 @@ class PartFile {
   std::string path_;
   UniqueFd fd_;
   int64_t size_ = 0;
-  int64_t written_ = 0;  // of size_; hash_ has seen these
+  int64_t written_ = 0;       // of size_; hash_ has seen these
+  int64_t room_checked_ = 0;  // the disk has room for so many
   // The bytes between the two: libcurl gives 16 KiB at a time, and fewer, larger writes cost less.
   std::string pending_;
   net::Sha256 hash_;

@@ -18,6 +18,7 @@
 #include "kube/images/pull.h"
 #include "kube/images/reference.h"
 #include "kube/images/tar_test_util.h"
+#include "kube/images/unpack.h"
 #include "kube/net/tls/sha256.h"
 
 namespace swell::images {
@@ -154,6 +155,30 @@ TEST_F(StoreTest, DamagedBlobsAreRefusedAndNothingIsLeft) {
   ASSERT_TRUE(WriteFileAtomically(blob, layer + "more").ok());
   EXPECT_FALSE(Import(layout).ok());
   EXPECT_TRUE(store_.List()->empty());
+  EXPECT_TRUE(ListDir(dir_.File("store/layers"))->empty());
+}
+
+TEST_F(StoreTest, ALayerForWhichThereIsNoRoomIsNotFetched) {
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  if (CheckRoom(dir_.path(), kLarge).ok()) GTEST_SKIP() << "this disk has room for everything";
+  const std::string layout = dir_.File("large");
+  const std::string digest = DigestOf(Layer("one"));
+  AddBlob(layout, Layer("one"));
+  const std::string config =
+      AddBlob(layout, StrCat(R"({"rootfs":{"diff_ids":[")", digest, R"("]}})"));
+  const std::string manifest =
+      AddBlob(layout, StrCat(R"({"config":{)", config, R"(},"layers":[{"digest":")", digest,
+                             R"(","size":)", kLarge, "}]}"));
+  ASSERT_TRUE(
+      WriteFileAtomically(layout + "/index.json", StrCat(R"({"manifests":[{)", manifest, "}]}"))
+          .ok());
+  auto image = Import(layout, "large");
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.status().code(), Code::kNoSpace);
+  EXPECT_NE(image.status().message().find("has no room for a layer of 1048576 MiB"),
+            std::string::npos)
+      << image.status().message();
+  EXPECT_TRUE(ListDir(dir_.File("store/tmp"))->empty());
   EXPECT_TRUE(ListDir(dir_.File("store/layers"))->empty());
 }
 

@@ -378,15 +378,20 @@ Status UnpackAll(const std::string& to_dir,
 
 }  // namespace
 
-Status CheckRoom(const std::string& dir) {
+Status CheckRoom(const std::string& path, int64_t more) {
   struct statvfs info;
-  if (::statvfs(dir.c_str(), &info) != 0) return ErrnoStatus(errno, "read the size of " + dir);
+  if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "read the size of " + path);
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
   const uint64_t total = uint64_t{info.f_blocks} * info.f_frsize;
-  if (free >= std::min(kReserveBytes, total / 20)) return Status::Ok();
-  return Status(Code::kNoSpace,
-                StrCat("the disk of the image store is full (", free >> 20,
-                       " MiB left): free some, or remove images with swell images remove"));
+  const uint64_t reserve = std::min(kReserveBytes, total / 20);
+  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(more, 0));
+  if (free >= reserve && free - reserve >= wanted) return Status::Ok();
+  const std::string why =
+      free < reserve ? StrCat("is full (", free >> 20, " MiB left)")
+                     : StrCat("has no room for a layer of ", wanted >> 20, " MiB (", free >> 20,
+                              " MiB left, ", reserve >> 20, " of which stay free)");
+  return Status(Code::kNoSpace, StrCat("the disk of the image store ", why,
+                                       ": free some, or remove images with swell images remove"));
 }
 
 Result<std::string> UnpackLayer(PackedInput& layer,

@@ -34,7 +34,8 @@ Result<std::string> UnpackLayer(PackedInput& layer,
 // that it names.
 Status UnpackFiles(const std::string& file, const std::string& to_dir, const Cancellation& cancel);
 
-// kNoSpace when the directory's file system has less than a twentieth and 1 GiB free.
-Status CheckRoom(const std::string& dir);
+// kNoSpace when a layer of `more` bytes would leave less than a twentieth and 1 GiB of the path's
+// file system free.
+Status CheckRoom(const std::string& path, int64_t more = 0);
 
 }  // namespace swell::images
