@@ -21,6 +21,7 @@ class HostileRegistry:
         self.range_answer = None    # the status of what continues a blob
         self.retry_after = None     # seconds that go with these statuses
         self.tokens = None          # {"user:password": "token"}: asks for tokens
+        self.passwords_too = False  # and offers to take passwords, which it does not
         self.ranges = []            # Range headers that came
         self.redirect = None        # the address to which manifests are moved
         self.realm = None           # the address that gives tokens, in place of this one
@@ -81,7 +82,8 @@ class HostileRegistry:
             sent = handler.headers.get("Authorization", "")
             if sent.removeprefix("Bearer ") not in self.tokens.values():
                 challenge = f'Bearer realm="http://{self.address}/token",service="hostile"'
-                return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge)
+                more = {"WWW-Authenticate": 'Basic realm="hostile"'} if self.passwords_too else {}
+                return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge, **more)
         if self.realm is not None:
             challenge = f'Bearer realm="{self.realm}",service="hostile"'
             return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge)

@@ -326,6 +326,7 @@ class ImagesTest(unittest.TestCase):
 
     def test_tokens_are_fetched_where_the_registry_says(self):
         registry = self.hostile(Cmd=["/bin/echo", "token"])
+        registry.passwords_too = True
         registry.tokens = {"bob:word": "t0ken"}
         self.secret("token", registry.address, "bob:word")
         name = self.start(f"{registry.address}/token:1", spec={"imagePullSecrets": [{"name": "token"}]})

@@ -102,8 +102,10 @@ size_t OnHeader(char* data, size_t, size_t size, void* user) {
   if (line.starts_with("HTTP/")) transfer.answer.headers.clear();
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos && transfer.answer.headers.size() < kHeadersMax) {
-    transfer.answer.headers[ToLower(Trim(line.substr(0, colon)))] =
-        std::string(Trim(line.substr(colon + 1)));
+    std::string& value = transfer.answer.headers[ToLower(Trim(line.substr(0, colon)))];
+    // A server that takes passwords and tokens says so in two headers. Tokens serve everybody.
+    const bool kept = ToLower(value).starts_with("bearer ");
+    if (!kept) value = Trim(line.substr(colon + 1));
   }
   return size;
 }
