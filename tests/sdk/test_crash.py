@@ -1,5 +1,6 @@
 """A member that dies or falls silent costs the others one step: they continue from memory, with the same weights."""
 
+import itertools
 import os
 import re
 import signal
@@ -7,10 +8,30 @@ import unittest
 from unittest import mock
 
 import support
+import torch
 from members import RECORDS, STEPS_PER_EPOCH, Members, train_with_batches
+from swell import abort, parallel
 
 _STEP = re.compile(r"^before (\d+) weights (\S+) rank \d+ of (\d+) at (\S+) records ([\d ]+)$", re.M)
 _KILLED_IN = 20
+
+
+def _train_with_forgetful_gloo(*options):
+    """In the step that breaks, gloo of members 2 and 3 waits for what the other one never sends. Nothing ends that."""
+    average, calls, sender = parallel._average, itertools.count(1), {"2": 3, "3": 2}.get(os.environ["RANK"])
+
+    def wait_for_sender(tensor, async_op):
+        return torch.distributed.scatter(tensor, src=sender, async_op=async_op)
+
+    def average_in_vain(state, bucket):
+        if next(calls) != _KILLED_IN or sender is None or torch.distributed.get_world_size() < 4:
+            return average(state, bucket)
+        with mock.patch.object(torch.distributed, "all_reduce", wait_for_sender):
+            return average(state, bucket)
+
+    with mock.patch.object(parallel, "_average", average_in_vain), \
+            mock.patch.object(abort, "shut_down"), mock.patch.object(abort, "end_waits"):
+        train_with_batches(*options)
 
 
 class CrashTest(support.FolderTest):
@@ -24,10 +45,10 @@ class CrashTest(support.FolderTest):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def job(self, most=4, least=1, gather=()):
+    def job(self, most=4, least=1, gather=(), training=train_with_batches):
         # `gather` is after the step: members that come meanwhile join at the same boundary in every run.
         gather = {5: most, **dict(gather)} if most > 1 else {}
-        return Members(self, most, least, epochs=1, gather=gather, training=train_with_batches)
+        return Members(self, most, least, epochs=1, gather=gather, training=training)
 
     def assert_same_training(self, job, *victims):
         """Each step began with the weights that an undisturbed run has there, and trained the records of its batch."""
@@ -123,6 +144,15 @@ class CrashTest(support.FolderTest):
 
     def test_two_members_are_killed_in_the_same_step(self):
         job = self.job()
+        job.start(2, 3)
+        job.start(0, 1, kill_at=[_KILLED_IN])
+        self.assertEqual(job.finish(0, 1), [-signal.SIGKILL] * 2)
+        self.assertEqual(job.finish(2, 3), [0, 0], job.all_logs())
+        self.assert_same_training(job, 0, 1)
+
+    def test_gloo_forgets_what_it_waits_for(self):
+        # It does so where a connection ends while a send waits for room.
+        job = self.job(training=_train_with_forgetful_gloo)
         job.start(2, 3)
         job.start(0, 1, kill_at=[_KILLED_IN])
         self.assertEqual(job.finish(0, 1), [-signal.SIGKILL] * 2)

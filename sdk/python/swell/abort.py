@@ -1,8 +1,8 @@
 """Ends what a process group waits for, so that a lost peer costs milliseconds and not torch's ten minutes.
 
 Used by `swell.resize`. torch has no call that ends gloo's collectives in every version. gloo gives up when its
-connections end, so this module shuts them down: those sockets that appeared while the group was formed. NCCL's groups
-are aborted by torch, from 2.6 on.
+connections end, so this module shuts them down: those sockets that appeared while the group was formed. What gloo
+forgets then (`swell.resize.finish`) is not waited for. NCCL's groups are aborted by torch, from 2.6 on.
 
 What always holds: sockets that the process had before are left alone, also if a number of a closed one is used again,
 because a socket is known by its inode.

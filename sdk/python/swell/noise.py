@@ -63,7 +63,7 @@ class GradientNoise:
         """All buckets of a backward pass were handed over.
 
         `weight`: how much the mean over this rank's share weighs. `reduce`: begins to sum a tensor over all ranks, and
-        returns something to wait for.
+        returns a function that waits for it.
         """
         import torch
 
@@ -91,8 +91,8 @@ class GradientNoise:
         self._records, self._counted = 0.0, True
 
     def _take(self, world):
-        numbers, work = self._sum
-        work.wait()
+        numbers, wait = self._sum
+        wait()
         square, weights = numbers.tolist()
         of_all = 0.0
         for norm, event in self._after:

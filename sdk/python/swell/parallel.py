@@ -15,11 +15,12 @@ import torch.distributed as dist
 import torch.distributed.nn
 from torch import nn
 
+from swell.answers import Answers
 from swell.broken import StepGuard
 from swell.exchange import Exchange
 from swell.own_time import OwnTime
 from swell.progress import ProgressRecord
-from swell.resize import is_lost_peer
+from swell.resize import finish, is_lost_peer
 
 
 class Parallel(nn.Module):
@@ -42,6 +43,7 @@ class Parallel(nn.Module):
         self._exchange = exchange or Exchange()
         self._noise = noise
         self._formed = formed
+        self._answers = Answers()
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -51,10 +53,15 @@ class Parallel(nn.Module):
         The order matters. The group's destructor waits for threads that may need the GIL. torch releases the GIL if
         Python drops the last reference to the group, but not if a wrapper does (seen with torch 1.13).
         """
+        self.give_up()
         wrapper, self._wrapper[0] = self._wrapper[0], None
         group = getattr(wrapper, "process_group", None)
         del wrapper
         del group
+
+    def give_up(self):
+        """Ends the wait for sums of gradients. Called from any thread when the group is broken."""
+        self._answers.give_up()
 
     def rebuild(self, world):
         """Makes the wrapper for the current process group of `world` ranks."""
@@ -63,7 +70,7 @@ class Parallel(nn.Module):
             self._noise.begin_group()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
-            state = (self._guard, self._own_time, self._exchange, self._noise, self._weight, world)
+            state = (self._guard, self._own_time, self._exchange, self._noise, self._weight, self._answers, world)
             self._wrapper[0].register_comm_hook(state, _average)
             self._formed()
             self._run_first_pass()
@@ -111,7 +118,7 @@ class Parallel(nn.Module):
 
 def _average(state, bucket):
     """DDP's own sum, except that a lost peer is noted by the guard while it is active, and not raised."""
-    guard, own_time, exchange, noise, weight, world = state
+    guard, own_time, exchange, noise, weight, answers, world = state
     gradients = bucket.buffer().div_(world)
     measured = not gradients.is_cuda
     if guard.broken():
@@ -124,21 +131,21 @@ def _average(state, bucket):
     if measured:
         exchange.sent()
     try:
-        summed = dist.all_reduce(gradients, async_op=True).get_future()
+        work = dist.all_reduce(gradients, async_op=True)
         if noise is not None and bucket.is_last():
-            noise.end_pass(weight().of_mean, lambda numbers: dist.all_reduce(numbers, async_op=True))
+            noise.end_pass(weight().of_mean, lambda numbers: _begin_sum(numbers, guard.group_broken))
     except RuntimeError as error:
         if not guard.active:
             raise
         guard.note(error)
         return _finished(gradients)
 
-    def take(future):
+    def take(value):
         own_time.answered(gradients)
         if measured:
             exchange.came()
         try:
-            total = future.value()[0]
+            total = value()[0]
         except RuntimeError as error:
             if not guard.active:
                 raise
@@ -148,7 +155,15 @@ def _average(state, bucket):
             noise.after(total)
         return total
 
-    return summed.then(take)
+    if gradients.is_cuda:
+        # torch's own future runs `take` on the stream of the sum, and ends when the group is aborted.
+        return work.get_future().then(lambda summed: take(summed.value))
+    return answers.of(work, take)
+
+
+def _begin_sum(numbers, broken):
+    work = dist.all_reduce(numbers, async_op=True)
+    return lambda: finish(work, numbers, broken)
 
 
 def _finished(gradients):

@@ -18,6 +18,7 @@ What always holds:
 
 import socket
 import sys
+import threading
 import time
 import traceback
 from dataclasses import replace
@@ -30,6 +31,9 @@ from swell.rendezvous import RendezvousClient, RendezvousServer
 _STORE_TIMEOUT = timedelta(seconds=20)
 _FORMED_KEY = "swell/formed"
 _DEPARTURE_SECONDS = 5.0
+# The end of a broken group takes milliseconds, unless gloo has forgotten one of its collectives.
+_RELEASE_SECONDS = 1.0
+_LOOK = timedelta(seconds=0.25)
 # A try fails if a member is lost while the group forms.
 _TRIES = 20
 
@@ -44,6 +48,8 @@ class Group:
         self.generation = 0
         # Why this group cannot train on; None while it can. Set by a thread.
         self.broken = None
+        # Called when the group is broken, by a thread, again and again. It must end waits that `_break` does not reach.
+        self.at_break = lambda: None
         self._backend = backend
         self._timeout = timeout
         # A rigid job trains with all its members or not at all.
@@ -154,7 +160,7 @@ class Group:
         }
 
     def _destroy(self, wrappers):
-        destroy_group(wrappers)
+        destroy_group(wrappers, _RELEASE_SECONDS)
         self._store = None
 
     def _break(self, text):
@@ -167,6 +173,7 @@ class Group:
                 abort.end_waits(sockets, self.env.world, store)
             abort.shut_down(sockets)
             abort.abort_device_groups()
+            self.at_break()
         except Exception as error:
             # The thread must live: it finds the next loss. It tries again in a moment.
             print(f"swell: the group could not be ended: {_first_line(error)}", file=sys.stderr, flush=True)
@@ -204,7 +211,7 @@ class Group:
             flags[world + 2] = 1 if save else 0
             flags[world + 3], flags[world + 4] = proposal
         if world > 1:
-            dist.all_reduce(flags, op=dist.ReduceOp.MAX)
+            finish(dist.all_reduce(flags, op=dist.ReduceOp.MAX, async_op=True), flags, lambda: self.broken)
         self.proposal = (0, 0)
         if not flags.any():
             return (), False, False, False
@@ -360,14 +367,48 @@ class Group:
             print(f"swell: the other members may not have formed their group yet: {error}", file=sys.stderr, flush=True)
 
 
-def destroy_group(wrappers):
-    """Ends the process group of this process, if there is one. The DDP wrappers in it are released first."""
+def finish(work, tensor, broken):
+    """Waits for a collective over `tensor`; raises `LostPeer` if `broken()` says meanwhile why the group is broken.
+
+    gloo forgets a send that waited for room when its connection ended, and what it had received in part. Such a
+    collective ends with torch's time-out.
+    """
+    if tensor.is_cuda:
+        work.wait()
+        return
+    ended = False
+    while not ended:
+        try:
+            work.wait(_LOOK)
+            return
+        except RuntimeError:
+            # It failed, or ran out of this time and may have ended since.
+            ended = work.is_completed()
+        if not ended and broken() is not None:
+            raise LostPeer(broken())
+    work.wait()
+
+
+def destroy_group(wrappers, seconds=None):
+    """Ends the process group of this process, if there is one. The DDP wrappers in it are released first.
+
+    `seconds`: how long it waits for the group's collectives; None: until they have ended, which takes torch's time-out
+    if gloo has forgotten one (`finish`). What is left of the group then ends in a thread.
+    """
     import torch.distributed as dist
 
     for wrapper in wrappers:
         wrapper.release()
     if dist.is_initialized():
+        last = [dist.distributed_c10d._get_default_group()]
         dist.destroy_process_group()
+        if seconds is None:
+            last.clear()
+            return
+        # Dropping the last reference waits for the group's threads, without the GIL.
+        thread = threading.Thread(target=last.clear, name="swell-old-group", daemon=True)
+        thread.start()
+        thread.join(seconds)
     else:
         # torch counts groups, also those that could not form, and their keys in the store begin with that count: a
         # member that failed once would wait for others under names of its own.

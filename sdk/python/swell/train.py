@@ -35,7 +35,7 @@ from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
-from swell.resize import Group, LostPeer, destroy_group, is_lost_peer
+from swell.resize import Group, LostPeer, destroy_group, finish, is_lost_peer
 from swell.saving import Saver
 from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
@@ -171,7 +171,7 @@ class Job:
         device = "cuda" if dist.get_backend() == "nccl" else "cpu"
         own = [*self._noise.numbers(), *self.batch_size.numbers()]
         numbers = torch.tensor(own, dtype=torch.float64, device=device)
-        dist.broadcast(numbers, src=0)
+        finish(dist.broadcast(numbers, src=0, async_op=True), numbers, self._step_guard.group_broken)
         *noise, level, noise_level = numbers.tolist()
         self._noise.load_numbers(noise)
         self.batch_size.load_numbers([level, noise_level])
@@ -631,6 +631,7 @@ class Job:
     def _join_group(self):
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
         self._step_guard.group_broken = lambda: self._group.broken
+        self._group.at_break = self._give_up
         _at_clean_exit(self._destroy_group)
         # Registered last, so it runs first: exit functions run in reverse order.
         _at_clean_exit(lambda: self._group.close(done=True))
@@ -638,6 +639,10 @@ class Job:
         report.report_progress({"world": 0})
         self._take(self._form(lambda: self._group.join(self._wrappers)))
         report.report_progress({"world": self.env.world})
+
+    def _give_up(self):
+        for wrapper in self._wrappers:
+            wrapper.give_up()
 
     def _form(self, form):
         """Forms a group; exits with 0 if the job succeeded while this member waited to join."""
