@@ -195,6 +195,10 @@ TEST_F(SlurmTest, AScriptNeedsAnInterpreterAndAnImage) {
   variables_["SBATCH_CONTAINER_IMAGE"] = "img";
   EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "hostname"}), 0) << err_;
   EXPECT_EQ(out_, Number() + "\n");
+  stdin_ = "#!/bin/sh\n#SBATCH --priority=3\n";
+  EXPECT_EQ(Run({"sbatch", "--container-image=img"}), 2);
+  EXPECT_NE(err_.find("#SBATCH of standard input: --priority is not supported"), std::string::npos)
+      << err_;
   stdin_ = "#!/bin/sh\n#SBATCH -J piped\nhostname\n";
   EXPECT_EQ(Run({"sbatch"}), 0) << err_;
   EXPECT_EQ(

@@ -49,7 +49,8 @@ class SbatchAction final : public Action {
     if (!typed_.Has("wrap")) {
       SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> header, HeaderWords(script));
       const Status parsed = flags.Parse(header);
-      if (!parsed.ok()) return Misuse(StrCat("#SBATCH of ", command, ": ", parsed.message()));
+      const std::string source = words.empty() ? std::string("standard input") : command;
+      if (!parsed.ok()) return Misuse(StrCat("#SBATCH of ", source, ": ", parsed.message()));
     }
     BatchFlags environment(BatchCommand::kSbatch);
     environment.TakeEnvironment(session.env().getenv);
