@@ -102,14 +102,21 @@ function Checkpoints({ checkpoints }: { checkpoints: JobData['checkpoints'] }) {
   );
 }
 
+// Attempts of one job are of one year.
+const dayTime = (time: string | null | undefined) => dateTime(time).replace(/^\d+-/, '');
+
 function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
   return (
     <ListTable heads={[num('Attempt'), 'From', 'To', 'Ended by']}>
       {attempts.map((one) => (
         <tr key={one.number}>
           <td>{one.number}</td>
-          <td>{dateTime(one.from)}</td>
-          <td>{dateTime(one.to)}</td>
+          <td class="nowrap" title={dateTime(one.from)}>
+            {dayTime(one.from)}
+          </td>
+          <td class="nowrap" title={dateTime(one.to)}>
+            {dayTime(one.to)}
+          </td>
           <td>{one.reason ?? '–'}</td>
         </tr>
       ))}

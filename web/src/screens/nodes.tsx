@@ -254,9 +254,13 @@ function Gpus({ node }: { node: NodeRow }) {
           <td>{percent(gpu.utilization, 1)}</td>
           <td>{bytes(gpu.memoryUsed)}</td>
           <td>
-            <GpuJob gpu={gpu} />
+            <div class="broken">
+              <GpuJob gpu={gpu} />
+            </div>
           </td>
-          <td>{podText(gpu, node.pods)}</td>
+          <td>
+            <div class="broken">{podText(gpu, node.pods)}</div>
+          </td>
           <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td>
         </tr>
       ))}
@@ -450,7 +454,9 @@ function Pods({ pods }: { pods: NodePod[] }) {
       {pods.map((pod) => (
         <tr key={`${pod.namespace}/${pod.name}`}>
           <td>
-            {pod.namespace}/{pod.name}
+            <div class="broken">
+              {pod.namespace}/{pod.name}
+            </div>
           </td>
           <td>
             <Status word={pod.status} />

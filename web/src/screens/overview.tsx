@@ -149,14 +149,16 @@ function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
       {decisions.length === 0 && (
         <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>
       )}
-      <ul class="feed">
-        {decisions.map((one, index) => (
-          <li key={`${one.time}${index}`}>
-            <time dateTime={one.time}>{clock(one.time)}</time>
-            <DecisionLine decision={one} />
-          </li>
-        ))}
-      </ul>
+      <div class="scroll-y" tabIndex={0} role="region" aria-label="The last decisions">
+        <ul class="feed">
+          {decisions.map((one, index) => (
+            <li key={`${one.time}${index}`}>
+              <time dateTime={one.time}>{clock(one.time)}</time>
+              <DecisionLine decision={one} />
+            </li>
+          ))}
+        </ul>
+      </div>
     </Card>
   );
 }

@@ -123,6 +123,19 @@ test('workloads of one long name are told apart by its end', async () => {
     ['-128-7', true],
   ]);
   assert.equal(await page.getByRole('link', { name: `${stem}-7`, exact: true }).count(), 1);
+  const wide = await one.page({ width: 1280 });
+  const [node] = one.fake.world.nodes;
+  const [gpu] = node!.gpuDevices;
+  const before = { ...gpu! };
+  Object.assign(gpu!, { job: `${stem}-12`, pod: `${stem}-12-worker-0`, namespace: 'vision' });
+  await go(wide, `/node?name=${node!.name}`, node!.name);
+  await wide.waitForSelector(`[aria-label=GPUs] :text("${stem}-12-worker-0")`);
+  const [inside, all] = await wide
+    .locator('.scroll-x[aria-label=GPUs]')
+    .evaluate((box) => [box.clientWidth, box.scrollWidth]);
+  assert.ok((all ?? 0) <= (inside ?? 0), `the table of GPUs is ${all} px wide in ${inside}`);
+  Object.assign(gpu!, before);
+  await wide.context().close();
   for (const [address, heading] of [
     ['/', 'Overview'],
     [`/job?namespace=${job!.namespace}&name=${stem}-7&kind=${job!.kind}`, stem],
