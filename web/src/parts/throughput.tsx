@@ -102,8 +102,15 @@ function Checkpoints({ checkpoints }: { checkpoints: JobData['checkpoints'] }) {
   );
 }
 
-// Attempts of one job are of one year.
-const dayTime = (time: string | null | undefined) => dateTime(time).replace(/^\d+-/, '');
+// Attempts of one job are of one year. A line ends between day and time only.
+function DayTime({ time }: { time?: string | null }) {
+  const [day, clock] = dateTime(time).replace(/^\d+-/, '').split(' ');
+  return (
+    <>
+      <span class="nowrap">{day}</span> <span class="nowrap">{clock}</span>
+    </>
+  );
+}
 
 function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
   return (
@@ -111,11 +118,11 @@ function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
       {attempts.map((one) => (
         <tr key={one.number}>
           <td>{one.number}</td>
-          <td class="nowrap" title={dateTime(one.from)}>
-            {dayTime(one.from)}
+          <td>
+            <DayTime time={one.from} />
           </td>
-          <td class="nowrap" title={dateTime(one.to)}>
-            {dayTime(one.to)}
+          <td>
+            <DayTime time={one.to} />
           </td>
           <td>{one.reason ?? '–'}</td>
         </tr>

@@ -41,7 +41,7 @@ import {
 } from '../../src/lib/project_form.ts';
 import { csv, distinct, fitting, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
 import { continued, noted } from '../../src/lib/tail.ts';
-import { placeOf } from '../../src/lib/theme.ts';
+import { colourOf, learnProjects, placeOf } from '../../src/lib/theme.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
 import type { LogPart, ProjectRow, Series, WorkloadRow } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
@@ -655,6 +655,16 @@ test('ten projects have ten colours, and keep them when others come and go', () 
   const left = new Set(names.filter((name) => name !== 'project-3'));
   assert.equal(placeOf('new', taken, left), 3);
   assert.equal(placeOf('project-7', taken, left), 7);
+});
+
+test('the list of projects gives out the colours, and not what is drawn first', () => {
+  colourOf('later');
+  colourOf('earlier');
+  learnProjects([
+    { name: 'later', created: '2026-02-01T00:00:00Z' },
+    { name: 'earlier', created: '2026-01-01T00:00:00Z' },
+  ]);
+  assert.deepEqual([colourOf('earlier').index, colourOf('later').index], [0, 1]);
 });
 
 test('of more curves than colours the smallest are one', () => {
