@@ -69,9 +69,8 @@ class OpenStreams::Revocable final : public api::DuplexStream,
 };
 
 void OpenStreams::Sweep(OfUser& all) const {
-  if (all.calls.size() + all.streams.size() < all.sweep_at) return;
-  const size_t open = DropExpired(all.calls) + DropExpired(all.streams);
-  all.sweep_at = std::min(16 + 2 * open, of_user_max_);
+  if (all.calls.size() + all.streams.size() < std::min(all.sweep_at, of_user_max_)) return;
+  all.sweep_at = 16 + 2 * (DropExpired(all.calls) + DropExpired(all.streams));
 }
 
 std::vector<OpenStreams::OfUser*> OpenStreams::Of(const Call& call) {
