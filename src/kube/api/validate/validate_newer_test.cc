@@ -107,6 +107,31 @@ TEST_F(NewerKindsTest, AClaimAsksForDevices) {
   CheckAll(gvk, kClaim, cases);
 }
 
+TEST_F(NewerKindsTest, ContainersHaveRulesOfTheirOwnForRestarts) {
+  const Case kCases[] = {
+      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Always"}]}})", ""},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Sometimes"}]}})",
+       "spec.containers[0].restartPolicy: Unsupported value: \"Sometimes\""},
+      {R"({"spec":{"initContainers":[{"name":"i","image":"b","restartPolicy":"OnFailure"}]}})", ""},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Never",
+          "restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[42]}}]}]}})",
+       ""},
+      {R"({"spec":{"containers":[{"name":"a","image":"b",
+          "restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[42]}}]}]}})",
+       "spec.containers[0].restartPolicy: Required value: must specify restartPolicy when restart "
+       "rules are used"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Never",
+          "restartPolicyRules":[{"action":"Stop","exitCodes":{"operator":"In"}}]}]}})",
+       "restartPolicyRules[0].action: Unsupported value: \"Stop\""},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Never",
+          "restartPolicyRules":[{"action":"Restart"}]}]}})",
+       "restartPolicyRules[0].exitCodes: Required value"},
+  };
+  CheckAll({"", "v1", "Pod"}, R"({"metadata":{"name":"p","namespace":"default"},
+      "spec":{"containers":[{"name":"a","image":"b"}]}})",
+           kCases);
+}
+
 TEST_F(NewerKindsTest, AClaimsDefaultIsOneDevice) {
   const KindPtr kind = scheme_->FindKind({"resource.k8s.io", "v1", "ResourceClaim"});
   json::Value claim = J(kClaim);

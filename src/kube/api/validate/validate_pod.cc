@@ -291,6 +291,30 @@ void CheckInitContainer(const Value& container, const std::string& path, FieldEr
   }
 }
 
+// When the container alone starts again. The schema has checked each rule's action and operator.
+void CheckRestart(const Value& container, const std::string& path, FieldErrors& errors) {
+  constexpr size_t kRulesMax = 20;
+  constexpr size_t kCodesMax = 255;
+  const std::string_view policy = TextOf(container, "restartPolicy");
+  const json::Array& rules = json::GetArray(container, {"restartPolicyRules"});
+  const std::string at = PathField(path, "restartPolicyRules");
+  if (policy.empty() && !rules.empty()) {
+    errors.push_back(RequiredError(PathField(path, "restartPolicy"),
+                                   "must specify restartPolicy when restart rules are used"));
+  }
+  CheckOneOf(container, "restartPolicy", path, {"Always", "Never", "OnFailure"}, errors);
+  if (rules.size() > kRulesMax) errors.push_back(TooManyError(at, rules.size(), kRulesMax));
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (MemberOf(rules[i], "exitCodes") == nullptr) {
+      errors.push_back(RequiredError(PathIndex(at, i) + ".exitCodes", "must be specified"));
+    }
+    const size_t codes = json::GetArray(rules[i], {"exitCodes", "values"}).size();
+    if (codes > kCodesMax) {
+      errors.push_back(TooManyError(PathIndex(at, i) + ".exitCodes.values", codes, kCodesMax));
+    }
+  }
+}
+
 void CheckContainers(const Value& spec,
                      std::string_view key,
                      std::set<std::string>& names,
@@ -307,14 +331,7 @@ void CheckContainers(const Value& spec,
     CheckItemName(containers[i], at, names, errors);
     CheckContainer(containers[i], volumes, at, errors);
     if (key == "initContainers") CheckInitContainer(containers[i], at, errors);
-    std::string_view restart = TextOf(containers[i], "restartPolicy");
-    if (restart.empty()) continue;
-    if (key != "initContainers") {
-      errors.push_back(
-          ForbiddenError(PathField(at, "restartPolicy"), "may not be set for non-init containers"));
-    } else if (restart != "Always") {
-      errors.push_back(NotSupportedError(PathField(at, "restartPolicy"), restart, {"Always"}));
-    }
+    CheckRestart(containers[i], at, errors);
   }
 }
 
@@ -605,8 +622,9 @@ void CheckEphemeralContainers(const Value& spec, const Value& old, FieldErrors& 
     now.emplace(TextOf(containers[i], "name"), &containers[i]);
     CheckItemName(containers[i], at, names, errors);
     CheckContainer(containers[i], volumes, at, errors);
-    for (std::string_view key : {"ports", "resources", "livenessProbe", "readinessProbe",
-                                 "startupProbe", "lifecycle", "volumeDevices"}) {
+    for (std::string_view key :
+         {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
+          "volumeDevices", "restartPolicy", "restartPolicyRules"}) {
       const Value* value = MemberOf(containers[i], key);
       const bool empty = value == nullptr || (value->is_object() && value->get_object().empty()) ||
                          (value->is_array() && value->get_array().empty());

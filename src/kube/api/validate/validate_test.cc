@@ -140,8 +140,6 @@ TEST_F(ValidateTest, PodContainers) {
           {"containerPort":1,"hostPort":5}]}]}})",
        "ports[0].hostPort: Invalid value: 5: must match `containerPort` when `hostNetwork` is "
        "true"},
-      {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Always"}]}})",
-       "may not be set for non-init containers"},
       {R"({"spec":{"initContainers":[{"name":"a","image":"b","restartPolicy":"Always"}]}})", ""},
   };
   CheckAll(kPod, kGoodPod, kCases);

@@ -200,7 +200,7 @@ bool ContainerManager::StartInit() {
   for (ContainerState& container : record_.containers) {
     if (!container.init || (!container.sidecar && container.succeeded())) continue;
     if (!container.sidecar && container.phase == Phase::kExited &&
-        RestartPolicy(*record_.pod) == "Never") {
+        !record_.WantsRestart(container)) {
       return true;
     }
     // The next one waits for an init container to succeed, and for a sidecar to start. Main

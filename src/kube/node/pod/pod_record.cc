@@ -53,10 +53,28 @@ json::Value PodRecord::GivenPod() const {
   return given;
 }
 
+namespace {
+
+// Whether one of the container's rules (KEP 5307) is about this exit code.
+bool RuleRestarts(const json::Value& container, int code) {
+  for (const json::Value& rule : json::GetArray(container, {"restartPolicyRules"})) {
+    const json::Array& codes = json::GetArray(rule, {"exitCodes", "values"});
+    const bool listed = std::find(codes.begin(), codes.end(), json::Value(code)) != codes.end();
+    const bool in = json::GetString(rule, {"exitCodes", "operator"}) == "In";
+    if (json::GetString(rule, {"action"}) == "Restart" && listed == in) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool PodRecord::WantsRestart(const ContainerState& container) const {
   if (container.resizing) return true;
-  std::string_view policy = RestartPolicy(*pod);
-  if (policy == "Never" || container.ephemeral) return false;
+  if (container.ephemeral) return false;
+  const json::Value& spec = SpecOf(container);
+  if (RuleRestarts(spec, container.exit->code)) return true;
+  const std::string_view policy = json::GetString(spec, {"restartPolicy"}, RestartPolicy(*pod));
+  if (policy == "Never") return false;
   return policy == "Always" || container.exit->code != 0;
 }
 

@@ -18,8 +18,7 @@ struct Field {
   std::string_view why;
 };
 constexpr Field kOfContainers[] = {
-    {"volumeDevices", "there are no block devices here; mount a volume instead"},
-    {"restartPolicyRules", "containers restart by the pod's restartPolicy alone"}};
+    {"volumeDevices", "there are no block devices here; mount a volume instead"}};
 
 bool IsThere(const json::Value* value) {
   if (value == nullptr || value->is_null()) return false;
@@ -41,8 +40,11 @@ std::optional<Refusal> FindInContainer(std::string_view list, const json::Value&
       return Unserved(InList(list, container, field.name), field.why);
     }
   }
-  if (list != "initContainers" && IsThere(json::Find(container, {"restartPolicy"}))) {
-    return Unserved(InList(list, container, "restartPolicy"), kOfContainers[1].why);
+  for (const json::Value& rule : json::GetArray(container, {"restartPolicyRules"})) {
+    if (json::GetString(rule, {"action"}) == "RestartAllContainers") {
+      return Unserved(InList(list, container, "restartPolicyRules"),
+                      "RestartAllContainers: a container restarts alone here; use Restart");
+    }
   }
   for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
     if (json::GetString(mount, {"mountPropagation"}) == "Bidirectional") {

@@ -25,7 +25,11 @@ TEST(UnservedFields, AreNamedWithWhatToDo) {
   EXPECT_EQ(Why(R"({"containers":[{"name":"a","volumeDevices":[{"name":"d"}]}]})"),
             "spec.containers[a].volumeDevices: there are no block devices here; mount a volume "
             "instead");
-  EXPECT_NE(Why(R"({"containers":[{"name":"a","restartPolicy":"Never"}]})"), "");
+  EXPECT_EQ(Why(R"({"containers":[{"name":"a","restartPolicy":"Never"}]})"), "");
+  EXPECT_EQ(Why(R"({"containers":[{"name":"a","restartPolicyRules":[{"action":
+                "RestartAllContainers","exitCodes":{"operator":"In","values":[1]}}]}]})"),
+            "spec.containers[a].restartPolicyRules: RestartAllContainers: a container restarts "
+            "alone here; use Restart");
   EXPECT_EQ(Why(R"({"initContainers":[{"name":"a","restartPolicy":"Always"}]})"), "");
   EXPECT_EQ(Why(R"({"containers":[{"name":"a","volumeMounts":[{"name":"v",
                 "mountPropagation":"Bidirectional"}]}]})"),
