@@ -38,7 +38,6 @@ Status Flatten(const CelValue& list, int64_t depth, CelBudget& budget, Items& ou
 
 Result<CelValue> Sorted(Items items, CelBudget& budget) {
   SWELL_RETURN_IF_ERROR(budget.Spend(items.size() * 16));
-  Status wrong;
   for (size_t i = 1; i < items.size(); ++i) {
     const auto order = CelCompare(items[0], items[i]);
     if (!order.ok()) return order.status();

@@ -298,6 +298,12 @@ TEST(CelLibraries, TextsOfSchemasAreTheTimesThatTheySpell) {
   for (const Case& c : kCases) EXPECT_EQ(Eval(c.text, self), c.result) << c.text;
 }
 
+TEST(CelLibraries, ABudgetThatIsSpentStaysSpent) {
+  const std::string huge = "lists.range(9223372036854775807) == []";
+  EXPECT_EQ(Eval(StrCat(huge, " || ", huge, " || lists.range(10).size() == 10")),
+            "call cost exceeds limit, no further evaluation");
+}
+
 TEST(CelLibraries, FieldsThatMayBeMissing) {
   const char* self = R"({"spec": {"tier": "gold", "ips": ["10.0.0.1", "::1"]}, "labels": {}})";
   const Case kCases[] = {

@@ -1,4 +1,5 @@
 // CEL's values: equality, order, members, text.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -57,7 +58,8 @@ std::string_view CelValue::TypeName() const {
 }
 
 Status CelBudget::Spend(size_t units) {
-  left -= static_cast<int64_t>(units) + 1;
+  // What is spent already stays so, however much more is asked for: `||` bears with the error.
+  if (left >= 0) left -= static_cast<int64_t>(std::min(units, static_cast<size_t>(left))) + 1;
   return left >= 0 ? Status::Ok()
                    : Status(Code::kInvalid, "call cost exceeds limit, no further evaluation");
 }
