@@ -400,7 +400,7 @@ def destroy_group(wrappers, seconds=None):
     for wrapper in wrappers:
         wrapper.release()
     if dist.is_initialized():
-        last = [dist.distributed_c10d._get_default_group()]
+        last = [dist.group.WORLD]
         dist.destroy_process_group()
         if seconds is None:
             last.clear()
