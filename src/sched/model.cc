@@ -31,7 +31,7 @@ void ChargeAs(State& state, GroupId id, const PodInfo& info) {
   group.priority = info.priority;
   group.preemptible = info.preemptible;
   for (PodId pod : group.members) state.Count(pod, +1);
-  state.lists.queued_sorted = false;
+  state.lists.waiting.TouchRank(id);
   ++state.versions.model;
 }
 
@@ -159,7 +159,9 @@ void ApplySpec(
   pod.start = info.start;
   pod.checkpoint = info.checkpoint;
   pod.restart_cost_gpu_s = std::max(0.0, info.restart_cost_gpu_s);
-  pod.max_runtime = std::max(Duration::zero(), info.max_runtime);
+  const Duration max_runtime = std::max(Duration::zero(), info.max_runtime);
+  if (max_runtime != pod.max_runtime && group != kNone) state.lists.waiting.Touch(group);
+  pod.max_runtime = max_runtime;
   if (same) {
     state.ReleaseShape(shape);
     state.terms.ReleaseLabels(labels);

@@ -222,7 +222,7 @@ void Model::UpsertGroup(const GroupInfo& info) {
   state.UpdateBelow(id);
   group.reason_hash = 0;
   group.summary_hash = 0;
-  state.lists.queued_sorted = false;
+  state.lists.waiting.TouchRank(id);
   ++state.versions.model;
   ++state.versions.room;
 }

@@ -127,9 +127,8 @@ class Elsewhere {
   // Work that could start on one of these nodes comes first, whatever else it lacks.
   bool SomebodyWaitsFor(const std::vector<NodeId>& nodes) {
     std::set<std::pair<ShapeId, int>> refused;
-    for (GroupId id : state_.lists.queued) {
-      if (id == id_ || !state_.groups[id].live) continue;
-      if (!Schedulable(state_, state_.groups[id])) continue;
+    const auto waits_for = [&](GroupId id) {
+      if (id == id_ || !Schedulable(state_, state_.groups[id])) return false;
       const std::vector<int> pools = state_.PoolsFor(id);
       for (PodId pod : state_.groups[id].members) {
         const PodState& member = state_.pods[pod];
@@ -140,8 +139,15 @@ class Elsewhere {
           refused.insert({member.shape, pool});
         }
       }
-    }
-    return false;
+      return false;
+    };
+    WaitingLines& waiting = state_.lists.waiting;
+    waiting.Settle(state_);
+    return std::any_of(waiting.alone().begin(), waiting.alone().end(), waits_for) ||
+           std::any_of(waiting.lines().begin(), waiting.lines().end(),
+                       [&](const WaitingLine& line) {
+                         return !line.jobs.empty() && waits_for(line.jobs.front());
+                       });
   }
 
   bool Suits(ShapeId shape, const std::vector<NodeId>& nodes, int pool) {

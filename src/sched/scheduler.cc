@@ -47,15 +47,6 @@ void ClearNominations(CycleContext& context) {
   std::sort(cleared.begin(), cleared.end());
 }
 
-void OrderWaiting(CycleContext& context) {
-  State& state = context.state;
-  state.SortQueued();
-  context.order = state.lists.queued;
-  for (size_t i = 0; i < context.order.size(); ++i) {
-    state.groups[context.order[i]].place = static_cast<int32_t>(i);
-  }
-}
-
 void RunActions(CycleContext& context, const CycleOptions& options) {
   for (const ActionStep& step : ActionSteps()) {
     if (options.Runs(step.number)) step.action->Run(context);
@@ -115,7 +106,8 @@ void Scheduler::BeginCycle(State& state, WallTime now, bool due) {
 void Scheduler::Decide(CycleContext& context, const CycleOptions& options) {
   const std::vector<GroupId> newly_stale = NoteStale(context);
   LiftPromises(context);
-  OrderWaiting(context);
+  state.lists.waiting.Settle(state);
+  state.lists.waiting.TakeGone();  // in this cycle nobody has started yet
   Reserve(context);
   RunActions(context, options);
   DropTakenBack(context);

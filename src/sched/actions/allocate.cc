@@ -22,10 +22,10 @@ void AddPromised(const State& state, GroupId id, std::vector<WaitingJob>& jobs) 
   }
 }
 
-std::vector<WaitingJob> JobsToPlace(const CycleContext& context) {
-  const State& state = context.state;
+// Those that stand in no line.
+std::vector<WaitingJob> JobsAlone(const State& state) {
   std::vector<WaitingJob> jobs;
-  for (GroupId id : context.order) {
+  for (GroupId id : state.lists.waiting.alone()) {
     if (state.lists.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     Needed needed = NeededPods(state, id);
     if (needed.met) {
@@ -39,20 +39,59 @@ std::vector<WaitingJob> JobsToPlace(const CycleContext& context) {
   return jobs;
 }
 
+struct LineToPlace {
+  const WaitingLine* line = nullptr;
+  QueueAmounts need{};  // of each job
+  int64_t ppm = 0;
+};
+
+std::vector<LineToPlace> LinesToPlace(const State& state) {
+  std::vector<LineToPlace> lines;
+  for (const WaitingLine& line : state.lists.waiting.lines()) {
+    if (line.jobs.empty() || !Schedulable(state, state.groups[line.jobs.front()])) continue;
+    const std::vector<PodId> pods = NeededPods(state, line.jobs.front()).pods;
+    if (!pods.empty()) lines.push_back({&line, NeedOf(state, pods), GpuPpmOf(state, pods)});
+  }
+  return lines;
+}
+
+// Whether the rest of the job's line will not be placed either, in what is left after others. Where
+// nodes are held for somebody, pods that differ may fit once less is free, or the line's own job
+// may be the one for which they are held.
+bool SpeaksForItsLine(const State& state, const WaitingJob& job) {
+  if (state.held_nodes.empty()) return true;
+  const ShapeId shape = state.pods[job.pods.front()].shape;
+  if (state.shapes[shape].Shares()) return false;
+  if (std::any_of(job.pods.begin(), job.pods.end(),
+                  [&](PodId pod) { return state.pods[pod].shape != shape; })) {
+    return false;
+  }
+  const WaitingLines& waiting = state.lists.waiting;
+  return std::none_of(state.held_nodes.begin(), state.held_nodes.end(), [&](NodeId node) {
+    return waiting.LineOf(state.nodes[node].held_for) == waiting.LineOf(job.group);
+  });
+}
+
+const std::set<GroupId> kNobody;
+
 class Allocate final : public Action {
  public:
   std::string_view Name() const override { return "allocate"; }
   void Run(CycleContext& context) const override {
     State& state = context.state;
-    context.result.decisions.reserve(context.order.size());
-    std::vector<WaitingJob> jobs = JobsToPlace(context);
+    state.lists.waiting.Settle(state);
+    std::vector<WaitingJob> jobs = JobsAlone(state);
+    const std::vector<LineToPlace> lines = LinesToPlace(state);
     int64_t least_ppm = INT64_MAX;
+    for (const LineToPlace& line : lines) least_ppm = std::min(least_ppm, line.ppm);
     for (const WaitingJob& job : jobs) least_ppm = std::min(least_ppm, GpuPpmOf(state, job.pods));
     // Once no job's GPUs are free, a long queue needs no look at each job in its turn.
     const auto room = [&] { return state.FreeGpuPpm(kNone) >= least_ppm; };
     QueueOrder turns(state, context.shares, context.promised_first);
     if (room()) {
+      context.result.decisions.reserve(state.lists.waiting.size());
       for (WaitingJob& job : jobs) turns.Push(std::move(job));
+      for (const LineToPlace& line : lines) turns.PushLine(line.line->jobs, line.need, kNobody);
     }
     while (!turns.Empty()) {
       if (context.Full()) {
@@ -60,8 +99,13 @@ class Allocate final : public Action {
         return;
       }
       if (!room()) break;
-      const WaitingJob job = turns.Pop();
-      TryPlaceNowOrLater(context, *this, job.group, job.pods);
+      WaitingJob job = turns.Pop();
+      if (job.pods.empty()) job.pods = NeededPods(state, job.group).pods;
+      if (TryPlaceNowOrLater(context, *this, job.group, job.pods)) {
+        turns.Started();
+      } else if (job.more_alike && SpeaksForItsLine(state, job)) {
+        turns.SetAside();
+      }
     }
     PlaceElastic(context, *this);
   }

@@ -75,8 +75,7 @@ class ConsolidateDeferred final : public Consolidate {
  public:
   void Run(CycleContext& context) const override {
     if (context.deferred.empty()) return;
-    const auto deferred = [&context](GroupId id) { return context.deferred.contains(id); };
-    ForWaiters(context, {.eligible = deferred}, [&](const WaitingJob& job) {
+    ForDeferred(context, [&](const WaitingJob& job) {
       const SearchOutcome found = ConsolidateFor(context, *this, job, false);
       // Another job has its room now. The next cycle looks for victims instead.
       if (found == SearchOutcome::kNothing && context.deferred.contains(job.group)) {

@@ -48,6 +48,8 @@ class Explainer {
 
  private:
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
+  // Why the last search for the group, or for one of its line, found nothing; null: there was none.
+  const std::string* Said(GroupId id) const;
   std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
   std::string KindText(const std::vector<PodId>& pods,
                        const Shape& shape,
@@ -214,6 +216,15 @@ const PodState* Explainer::Blocked(const GroupState& group) const {
   return nullptr;
 }
 
+const std::string* Explainer::Said(GroupId id) const {
+  const VictimSearches& searches = context_.searches;
+  if (const auto own = searches.said.find(id); own != searches.said.end()) return &own->second;
+  const WaitingLine* line = state_.lists.waiting.LineOf(id);
+  if (line == nullptr) return nullptr;
+  const auto said = searches.said_of_line.find(line->number);
+  return said == searches.said_of_line.end() ? nullptr : &said->second;
+}
+
 uint64_t Explainer::Summary(GroupId id) {
   const GroupState& group = state_.groups[id];
   Summing sum;
@@ -249,8 +260,7 @@ uint64_t Explainer::Summary(GroupId id) {
   sum.Add(static_cast<uint64_t>(pending));
   sum.Add(first.size());
   sum.Add(static_cast<uint64_t>(first.front()));
-  auto said = context_.searches.said.find(id);
-  if (said != context_.searches.said.end()) sum.Add(StableHash(said->second));
+  if (const std::string* said = Said(id)) sum.Add(StableHash(*said));
   return sum.Total();
 }
 
@@ -498,8 +508,8 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   }
   // Where no node suits the pods, stopping others would not help.
   const bool suits = d.largest != CoreAmounts{};
-  auto said = context_.searches.said.find(id);
-  if (suits && said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
+  const std::string* said = Said(id);
+  if (suits && said != nullptr) waiting.reason += StrCat("; ", *said);
   if (!MayPreempt(state_, id, pods)) {
     waiting.reason += state_.groups[id].may_preempt
                           ? "; it may not preempt others now: the preemptionPolicy of its pods is "
@@ -582,13 +592,13 @@ Waiting Explainer::Explain(GroupId id) {
 void ExplainWaiting(CycleContext& context) {
   State& state = context.state;
   Explainer explainer(context);
-  for (GroupId id : context.order) {
+  state.lists.waiting.Settle(state);
+  for (GroupId id : state.lists.waiting.TakeGone()) {
+    state.groups[id].reason_hash = 0;
+    state.groups[id].summary_hash = 0;
+  }
+  for (GroupId id : state.lists.waiting.InOrder(state)) {
     GroupState& group = state.groups[id];
-    if (!state.GroupWaits(group)) {
-      group.reason_hash = 0;
-      group.summary_hash = 0;
-      continue;
-    }
     const uint64_t summary = explainer.Summary(id);
     if (summary != 0 && summary == group.summary_hash) continue;
     group.summary_hash = summary;

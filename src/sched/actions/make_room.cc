@@ -61,26 +61,19 @@ class Waiters {
       : context_(context),
         filter_(filter),
         turns_(context.state, context.shares, context.promised_first) {
-    for (GroupId id : context.order) {
-      if (context.state.lists.startable[id] > 0 && filter.eligible(id)) Push(id);
+    context.state.lists.waiting.Settle(context.state);
+  }
+  // All eligible ones but the deferred.
+  void PushAll() {
+    const State& state = context_.state;
+    for (GroupId id : state.lists.waiting.alone()) {
+      if (state.lists.startable[id] > 0 && !context_.deferred.contains(id) && IsEligible(id)) {
+        Push(id);
+      }
     }
-  }
-  bool Empty() const { return turns_.Empty(); }
-  bool AnyFeasible() const { return feasible_ > 0; }
-  WaitingJob Pop() {
-    WaitingJob job = turns_.Pop();
-    if (IsFeasible(job)) --feasible_;
-    return job;
-  }
-  // The group was helped: it may lack more, and other jobs may have lost something.
-  void PushAgain(GroupId id) {
-    turns_.Reorder();
-    Push(id);
-  }
-
- private:
-  bool IsFeasible(const WaitingJob& job) const {
-    return !filter_.feasible || filter_.feasible(job);
+    for (const WaitingLine& line : state.lists.waiting.lines()) {
+      if (!line.jobs.empty() && IsEligible(line.jobs.front())) PushLine(line);
+    }
   }
   void Push(GroupId id) {
     State& state = context_.state;
@@ -97,10 +90,49 @@ class Waiters {
     if (IsFeasible(job)) ++feasible_;
     turns_.Push(std::move(job));
   }
+  bool Empty() const { return turns_.Empty(); }
+  bool AnyFeasible() const { return feasible_ > 0; }
+  WaitingJob Pop() {
+    WaitingJob job = turns_.Pop();
+    if (!job.more_alike && IsFeasible(job)) --feasible_;
+    if (job.pods.empty()) job.pods = NeededPods(context_.state, job.group).pods;
+    return job;
+  }
+  // It got nothing, and neither would those of its line: equal searches fail alike.
+  void SetAside(const WaitingJob& job) {
+    if (!job.more_alike) return;
+    if (IsFeasible(job)) --feasible_;
+    turns_.SetAside();
+    const auto said = context_.searches.said.find(job.group);
+    if (said == context_.searches.said.end()) return;
+    const uint64_t line = context_.state.lists.waiting.LineOf(job.group)->number;
+    context_.searches.said_of_line[line] = said->second;
+  }
+  // The group was helped: it may lack more, and other jobs may have lost something.
+  void PushAgain(GroupId id) {
+    turns_.Reorder();
+    Push(id);
+  }
+
+ private:
+  bool IsEligible(GroupId id) const { return !filter_.eligible || filter_.eligible(id); }
+  bool IsFeasible(const WaitingJob& job) const {
+    return !filter_.feasible || filter_.feasible(job);
+  }
+  void PushLine(const WaitingLine& line) {
+    const State& state = context_.state;
+    WaitingJob job{.group = line.jobs.front()};
+    if (!Schedulable(state, state.groups[job.group])) return;
+    job.pods = NeededPods(state, job.group).pods;
+    if (job.pods.empty() || !MayPreempt(state, job.group, job.pods)) return;
+    job.need = NeedOf(state, job.pods);
+    if (turns_.PushLine(line.jobs, job.need, context_.deferred) && IsFeasible(job)) ++feasible_;
+  }
 
   CycleContext& context_;
   const WaiterFilter& filter_;
-  int64_t feasible_ = 0;  // jobs in `turns_`; no longer exact once a job has been helped
+  // Lines, and jobs that stand alone, in `turns_`; no longer exact once a job has been helped.
+  int64_t feasible_ = 0;
   QueueOrder turns_;
 };
 
@@ -174,29 +206,57 @@ SearchOutcome TryEvictFor(CycleContext& context,
   return SearchOutcome::kStarted;
 }
 
-bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& feasible) {
-  const State& state = context.state;
-  return std::any_of(context.order.begin(), context.order.end(), [&](GroupId id) {
+bool AnyPodWaits(CycleContext& context, const std::function<bool(PodId)>& feasible) {
+  State& state = context.state;
+  state.lists.waiting.Settle(state);
+  const auto any = [&](GroupId id) {
     const std::vector<PodId>& members = state.groups[id].members;
     return state.lists.startable[id] > 0 &&
            std::any_of(members.begin(), members.end(),
                        [&](PodId pod) { return state.pods[pod].Waits() && feasible(pod); });
-  });
+  };
+  const auto& lines = state.lists.waiting.lines();
+  const auto& alone = state.lists.waiting.alone();
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const WaitingLine& line) {
+                       return !line.jobs.empty() && any(line.jobs.front());
+                     }) ||
+         std::any_of(alone.begin(), alone.end(), any);
 }
 
-void ForWaiters(CycleContext& context,
-                const WaiterFilter& filter,
-                const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
-  Waiters waiters(context, filter);
+namespace {
+
+void Serve(Waiters& waiters, const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
   bool started = false;
   while (!waiters.Empty() && (started || waiters.AnyFeasible())) {
     const WaitingJob job = waiters.Pop();
     const SearchOutcome found = attempt(job);
     if (found == SearchOutcome::kOutOfBudget) return;
+    if (found == SearchOutcome::kNothing) waiters.SetAside(job);
     if (found != SearchOutcome::kStarted) continue;
     started = true;
     waiters.PushAgain(job.group);
   }
+}
+
+}  // namespace
+
+void ForWaiters(CycleContext& context,
+                const WaiterFilter& filter,
+                const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
+  Waiters waiters(context, filter);
+  waiters.PushAll();
+  Serve(waiters, attempt);
+}
+
+void ForDeferred(CycleContext& context,
+                 const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
+  const WaiterFilter all;
+  Waiters waiters(context, all);
+  for (GroupId id : context.deferred) {
+    if (context.state.lists.startable[id] > 0) waiters.Push(id);
+  }
+  Serve(waiters, attempt);
 }
 
 Duration MinRuntime(const State& state,

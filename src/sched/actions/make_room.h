@@ -16,7 +16,7 @@ namespace swell::sched {
 
 struct VictimSearchRequest {
   SearcherKey searcher;    // but its action
-  bool contested = false;  // an earlier job may still need the place: see consolidate.cc
+  bool contested = false;  // the place that is found may be another's yet: see consolidate.cc
   VictimPolicy policy;
 };
 
@@ -30,25 +30,31 @@ SearchOutcome TryEvictFor(CycleContext& context,
                           const VictimSearchRequest& request,
                           bool explains);
 
-// Which waiting jobs an action tries to help.
+// Which waiting jobs an action tries to help. Both answer alike for all jobs of one line.
 struct WaiterFilter {
-  // Whether the action may help the group at all.
-  std::function<bool(GroupId)> eligible;
+  // Whether the action may help the group at all. Null: it may help every group.
+  std::function<bool(GroupId)> eligible = {};
   // Whether an attempt can find room for the job as things are, before any job is helped. Null: it
   // can for every job.
   std::function<bool(const WaitingJob&)> feasible = {};
 };
 
-// Calls `attempt` for each job that passes the filter, with what the job lacks: its minimum, else
-// one more member. A job that was helped is tried again, until the search budget is spent. While no
-// job has been helped, the pass ends with the last feasible one: in a long queue there are few.
+// Calls `attempt` for each job that passes the filter and is not deferred, with what the job lacks:
+// its minimum, else one more member. A job that was helped is tried again, until the search budget
+// is spent. When a job of a line gets nothing, the rest of its line is passed over until a job has
+// been helped. While no job has been helped, the pass ends with the last feasible one: in a long
+// queue there are few.
 void ForWaiters(CycleContext& context,
                 const WaiterFilter& filter,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt);
 
+// The same for the deferred jobs alone.
+void ForDeferred(CycleContext& context,
+                 const std::function<SearchOutcome(const WaitingJob&)>& attempt);
+
 // Whether `feasible` holds for a pod that waits. An action asks this before it lines up all waiting
 // jobs: in a long queue it mostly holds for none.
-bool AnyPodWaits(const CycleContext& context, const std::function<bool(PodId)>& feasible);
+bool AnyPodWaits(CycleContext& context, const std::function<bool(PodId)>& feasible);
 
 // The setting of the nearest queue, from this one up, that has one.
 Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);

@@ -144,7 +144,9 @@ void PlaceElastic(CycleContext& context, const Action& action) {
     const std::vector<PodId> one{waiting.Next(takes)};
     turns.Push({id, one, NeedOf(state, one), true, 0, had_turn});
   };
-  for (GroupId id : context.order) {
+  state.lists.waiting.Settle(state);
+  // Jobs of a line lack their minimum.
+  for (GroupId id : state.lists.waiting.alone()) {
     if (state.lists.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     std::vector<PodId> pods = ElasticPods(state, id);
     if (pods.empty()) continue;
@@ -163,6 +165,7 @@ void PlaceElastic(CycleContext& context, const Action& action) {
     const GroupId id = promised ? job.group : waiting.HasTurnOf(job.group);
     if (id == kNone) continue;
     const bool placed = TryPlaceNowOrLater(context, action, id, {waiting.Next(id)});
+    if (placed) turns.Started();
     waiting.Taken(id);
     // There are as many turns as groups that wait, each in the place of the group that began it.
     if (!waiting.Waits(id)) continue;

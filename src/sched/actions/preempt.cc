@@ -20,7 +20,7 @@ class Preempt final : public Action {
   }
   void Run(CycleContext& context) const override {
     const auto eligible = [&](GroupId id) {
-      return AnyBelow(context.state, context.state.groups[id]) && !context.deferred.contains(id);
+      return AnyBelow(context.state, context.state.groups[id]);
     };
     ForWaiters(context, {.eligible = eligible},
                [&](const WaitingJob& job) { return PreemptFor(context, *this, job, false); });

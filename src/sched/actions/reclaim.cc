@@ -43,7 +43,6 @@ class Reclaim final : public Action {
     });
     if (!any) return;
     const WaiterFilter filter{
-        .eligible = [&](GroupId id) { return !context.deferred.contains(id); },
         .feasible = [&](const WaitingJob& job) { return MayReclaimFor(context, job); }};
     ForWaiters(context, filter,
                [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });

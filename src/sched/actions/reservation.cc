@@ -184,10 +184,145 @@ void Hold(State& state, GroupId id, const Hole& hole) {
   }
 }
 
+// Jobs that have waited long, of one line, or one that stands alone.
+struct Patient {
+  GroupId next = kNone;
+  const JobQueue* line = nullptr;  // null: the job stands alone
+  size_t at = 0;                   // of `next` in its line
+  size_t end = 0;                  // of those that have waited long
+  bool undeserving = false;        // known of the jobs before
+};
+
 bool FitsNow(State& state, GroupId id, const Needed& needed, int pool) {
   Statement trial(state);  // takes everything back
   return PlaceAll(trial, state, id, needed.pods, Tense::kNow, state.FilterOf(pool));
 }
+
+// Looks through the jobs in job order, those of a line as one.
+class Reservations {
+ public:
+  Reservations(CycleContext& context, Duration patience)
+      : context_(context), state_(context.state), patience_(patience), holes_(context) {}
+
+  void Make() {
+    state_.lists.waiting.Settle(state_);
+    for (const WaitingLine& line : state_.lists.waiting.lines()) AddLine(line.jobs);
+    for (GroupId id : state_.lists.waiting.alone()) AddAlone(id);
+    const auto later = [this](const Patient& a, const Patient& b) {
+      return state_.lists.waiting.Before(state_, b.next, a.next);
+    };
+    std::make_heap(patient_.begin(), patient_.end(), later);
+    while (!patient_.empty() && last_ == kNone && !AllTaken()) {
+      std::pop_heap(patient_.begin(), patient_.end(), later);
+      if (!Look(patient_.back())) {
+        ineligible_.push_back(patient_.back());
+        patient_.pop_back();
+      } else if (!Advance(patient_.back())) {
+        patient_.pop_back();
+      } else {
+        std::push_heap(patient_.begin(), patient_.end(), later);
+      }
+    }
+    WakeForTheImpatient();
+  }
+
+ private:
+  bool HasPatience(GroupId id) const {
+    return context_.now - state_.groups[id].creation >= patience_;
+  }
+
+  void AddLine(const JobQueue& jobs) {
+    if (jobs.empty() || !Schedulable(state_, state_.groups[jobs.front()])) return;
+    // Jobs of one line have one priority: the oldest come first.
+    const auto end = std::partition_point(jobs.begin(), jobs.end(),
+                                          [this](GroupId id) { return HasPatience(id); });
+    if (end != jobs.end()) impatient_.push_back(*end);
+    if (end == jobs.begin()) return;
+    patient_.push_back({jobs.front(), &jobs, 0, static_cast<size_t>(end - jobs.begin())});
+  }
+
+  void AddAlone(GroupId id) {
+    if (!Schedulable(state_, state_.groups[id])) return;
+    if (HasPatience(id)) {
+      patient_.push_back({.next = id});
+    } else {
+      impatient_.push_back(id);
+    }
+  }
+
+  static bool Advance(Patient& patient) {
+    if (patient.line == nullptr || ++patient.at >= patient.end) return false;
+    patient.next = (*patient.line)[patient.at];
+    return true;
+  }
+
+  bool AllTaken() const { return taken_.size() == state_.pool_facts.live.size(); }
+
+  // False: neither this job nor others of its line may have a hole.
+  bool Look(Patient& patient) {
+    const GroupId id = patient.next;
+    const int pool = state_.PoolsFor(id).front();
+    if (taken_.contains(pool)) return false;
+    const Needed needed = NeededPods(state_, id);
+    if (needed.pods.empty() || !MayEverBeDue(context_, id, needed)) return false;
+    if (++looked_ > kLooksMax) {
+      last_ = id;
+      return true;
+    }
+    if (patient.undeserving) return true;
+    const Hole& hole = holes_.For(needed, pool);
+    if (hole.nodes.empty() || !Deserves(context_, id, needed, pool, hole.nodes)) {
+      patient.undeserving = true;
+      return true;
+    }
+    // What fits at once needs no hole.
+    taken_.insert(pool);
+    taker_ = id;
+    if (!FitsNow(state_, id, needed, pool)) Hold(state_, id, hole);
+    return true;
+  }
+
+  // The first patient job after the one that took the last pool.
+  GroupId NextAfterTaker() const {
+    const WaitingLines& waiting = state_.lists.waiting;
+    GroupId next = kNone;
+    const auto take = [&](GroupId id) {
+      if (!waiting.Before(state_, taker_, id)) return;
+      if (next == kNone || waiting.Before(state_, id, next)) next = id;
+    };
+    for (const Patient& patient : patient_) take(patient.next);
+    for (const Patient& patient : ineligible_) {
+      if (patient.line == nullptr) {
+        take(patient.next);
+        continue;
+      }
+      const size_t at = waiting.FirstAfter(state_, *patient.line, taker_);
+      if (at < patient.end) take((*patient.line)[at]);
+    }
+    return next;
+  }
+
+  // Others would be looked at before the last job that was.
+  void WakeForTheImpatient() {
+    if (AllTaken() && last_ == kNone) last_ = NextAfterTaker();
+    for (GroupId id : impatient_) {
+      if (last_ != kNone && !state_.lists.waiting.Before(state_, id, last_)) continue;
+      context_.WakeAt(state_.groups[id].creation + patience_);
+    }
+  }
+
+  CycleContext& context_;
+  State& state_;
+  const Duration patience_;
+  Holes holes_;
+  std::vector<Patient> patient_;  // a heap, the first in job order on top
+  std::vector<Patient> ineligible_;
+  std::vector<GroupId> impatient_;  // the first of each line
+  std::set<int> taken_;             // pools for which somebody was found
+  int looked_ = 0;
+  GroupId taker_ = kNone;  // of the last pool
+  GroupId last_ = kNone;   // where it ended; kNone: all were looked at
+};
 
 }  // namespace
 
@@ -198,28 +333,7 @@ void Reserve(CycleContext& context) {
   for (NodeId node : before) state.nodes[node].held_for = kNone;
   const Duration patience = context.settings.reserve_after;
   if (patience <= Duration::zero()) return;
-  std::set<int> taken;
-  Holes holes(context);
-  int looked = 0;
-  for (GroupId id : context.order) {
-    const GroupState& group = state.groups[id];
-    if (!Schedulable(state, group)) continue;
-    if (context.now - group.creation < patience) {
-      context.WakeAt(group.creation + patience);
-      continue;
-    }
-    if (taken.size() == state.pool_facts.live.size()) break;
-    const int pool = state.PoolsFor(id).front();
-    if (taken.contains(pool)) continue;
-    const Needed needed = NeededPods(state, id);
-    if (needed.pods.empty() || !MayEverBeDue(context, id, needed)) continue;
-    if (++looked > kLooksMax) break;
-    const Hole& hole = holes.For(needed, pool);
-    if (hole.nodes.empty() || !Deserves(context, id, needed, pool, hole.nodes)) continue;
-    // What fits at once needs no hole.
-    taken.insert(pool);
-    if (!FitsNow(state, id, needed, pool)) Hold(state, id, hole);
-  }
+  Reservations(context, patience).Make();
   if (state.held_nodes != before) ++state.versions.room;
 }
 

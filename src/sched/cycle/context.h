@@ -54,6 +54,8 @@ struct VictimSearches {
   std::map<int, FreeRoom> free_rooms;  // by pool
   // Why the last search for a group found nothing: a part of the group's waiting reason.
   std::map<GroupId, std::string> said;
+  // The same of what stood in one line with it, by WaitingLine::number.
+  std::map<uint64_t, std::string> said_of_line;
 };
 
 // What is known of the cycle's decisions, beside CycleResult::decisions; see actions/decide.cc.
@@ -78,8 +80,6 @@ struct CycleContext {
   // The cycle before took back all it had decided: claims displace each other, and in all queues
   // those go first that were promised room.
   bool promised_first = false;
-  // Groups that wait, in job order, as the cycle found them.
-  std::vector<GroupId> order;
   std::set<GroupId> deferred;  // could start if others moved; see actions/consolidate.cc
   // At which room epoch an attempt to place failed.
   std::map<PlacementKey, uint64_t> failed_placements;

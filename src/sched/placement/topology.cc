@@ -233,20 +233,7 @@ std::vector<std::string> NearKeys(const State& state, const std::vector<PodId>& 
   return keys;
 }
 
-bool Constrains(const TopologyConstraint& topology) {
-  return !topology.required.empty() || !topology.preferred.empty();
-}
-
 }  // namespace
-
-bool HasTopology(const GroupState& group) {
-  if (!group.info) return false;
-  return Constrains(group.info->topology) ||
-         std::any_of(group.info->groups.begin(), group.info->groups.end(),
-                     [](const SubGroup& g) { return Constrains(g.topology); }) ||
-         std::any_of(group.sets.begin(), group.sets.end(),
-                     [](const SetState& s) { return Constrains(s.topology); });
-}
 
 bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter) {
   const Spot spot = FindSpot(state, pod, tense, filter);

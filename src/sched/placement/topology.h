@@ -11,7 +11,6 @@
 
 namespace swell::sched {
 
-bool HasTopology(const GroupState& group);
 // Binds (kNow) or promises (kFuture) one pod.
 bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter);
 // Places one pod within the nodes given, somehow; null filter: all nodes.

@@ -26,6 +26,7 @@ GoodputTurns::Lane GoodputTurns::LaneOf(GroupId id) const {
 
 void GoodputTurns::Add(GroupId id, std::vector<PodId> pods) {
   waiting_[id] = std::move(pods);
+  order_.try_emplace(id, static_cast<int32_t>(order_.size()));
   Renew(id);
 }
 
@@ -55,7 +56,7 @@ void GoodputTurns::Renew(GroupId id) {
     keys_.erase(listed);
   }
   if (!Waits(id)) return;
-  const Key key{-WorthOf(state_, id, Next(id)), state_.groups[id].place, id};
+  const Key key{-WorthOf(state_, id, Next(id)), order_.at(id), id};
   lane.insert(key);
   keys_[id] = key;
 }

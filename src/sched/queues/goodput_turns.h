@@ -29,7 +29,7 @@ class GoodputTurns {
  public:
   explicit GoodputTurns(const State& state) : state_(state) {}
 
-  // The members of the group that wait, the next one last.
+  // The members of the group that wait, the next one last. Groups come in job order.
   void Add(GroupId group, std::vector<PodId> pods);
   bool Waits(GroupId group) const;
   PodId Next(GroupId group) const { return waiting_.at(group).back(); }
@@ -47,8 +47,9 @@ class GoodputTurns {
 
   const State& state_;
   std::map<GroupId, std::vector<PodId>> waiting_;  // in reverse
-  std::map<Lane, std::set<Key>> lanes_;            // of groups with curves
-  std::map<GroupId, Key> keys_;                    // as listed in their lanes
+  std::map<GroupId, int32_t> order_;
+  std::map<Lane, std::set<Key>> lanes_;  // of groups with curves
+  std::map<GroupId, Key> keys_;          // as listed in their lanes
 };
 
 }  // namespace swell::sched

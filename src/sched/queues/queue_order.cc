@@ -35,25 +35,59 @@ QueueOrder::QueueOrder(State& state, const QueueShares& shares, bool promised_fi
       promised_first_(promised_first),
       lanes_(state.queues.size()) {}
 
-void QueueOrder::Push(WaitingJob job) {
+bool QueueOrder::JobLess::Less(const JobKey& a, const JobKey& b) const {
+  if (a.Class() != b.Class()) return a.Class() < b.Class();
+  if (a.group == b.group) return a.turn < b.turn;
+  return state->lists.waiting.Before(*state, a.group, b.group);
+}
+
+QueueOrder::JobKey QueueOrder::KeyOf(const WaitingJob& job) const {
   const GroupState& group = state_.groups[job.group];
-  const QueueId queue = group.queue;
   const bool above =
       job.had_turn || std::any_of(group.sets.begin(), group.sets.end(),
                                   [](const SetState& set) { return set.Surplus() > 0; });
   const bool waits_its_turn = !Promised(job);
-  const JobKey key{promised_first_ && waits_its_turn,
-                   -group.priority,
-                   waits_its_turn,
-                   job.surplus,
-                   above,
-                   group.place,
-                   job.turn};
+  return {promised_first_ && waits_its_turn,
+          -group.priority,
+          waits_its_turn,
+          job.surplus,
+          above,
+          job.group,
+          job.turn};
+}
+
+void QueueOrder::Push(WaitingJob job) {
+  const GroupState& group = state_.groups[job.group];
+  const QueueId queue = group.queue;
+  const JobKey key = KeyOf(job);
   CountPromised(queue, job, +1);
-  std::set<HeldJob>& jobs = JobsOf(queue, group).jobs;
-  const auto held = jobs.insert(jobs.end(), {key, std::move(job)});  // mostly they come in order
+  auto& jobs = JobsOf(queue, group).jobs;
+  // Mostly they come in order.
+  const auto held = jobs.insert(jobs.end(), HeldJob{.key = key, .job = std::move(job)});
   ++size_;
-  if (held == jobs.begin() || !waits_its_turn) RelistPath(queue);
+  if (held == jobs.begin() || !key.not_promised) RelistPath(queue);
+}
+
+bool QueueOrder::PushLine(const JobQueue& jobs,
+                          const QueueAmounts& need,
+                          const std::set<GroupId>& but) {
+  HeldJob held{.key = {}, .job = {.need = need}, .line = &jobs, .but = &but};
+  if (!FindNext(held)) return false;
+  const GroupState& group = state_.groups[held.job.group];
+  auto& its = JobsOf(group.queue, group).jobs;
+  const auto listed = its.insert(std::move(held)).first;
+  if (listed == its.begin()) RelistPath(group.queue);
+  ++size_;
+  return true;
+}
+
+bool QueueOrder::FindNext(HeldJob& held) const {
+  const JobQueue& jobs = *held.line;
+  while (held.at < jobs.size() && held.but->contains(jobs[held.at])) ++held.at;
+  if (held.at == jobs.size()) return false;
+  held.job.group = jobs[held.at];
+  held.key = KeyOf(held.job);
+  return true;
 }
 
 bool QueueOrder::Promised(const WaitingJob& job) const {
@@ -68,24 +102,40 @@ QueueOrder::UserJobs& QueueOrder::JobsOf(QueueId queue, const GroupState& group)
   for (UserJobs& each : users) {
     if (each.user == user) return each;
   }
-  return users.emplace_back(UserJobs{.user = user, .jobs = {}});
+  UserJobs& fresh = users.emplace_back(
+      UserJobs{.user = user, .jobs = std::set<HeldJob, JobLess>(JobLess{&state_}), .aside = {}});
+  ReadUse(queue, fresh);
+  return fresh;
 }
 
-bool QueueOrder::GoesBefore(QueueId queue, const UserJobs& a, const UserJobs& b) const {
-  const auto key = [&](const UserJobs& one) {
-    const JobKey& head = one.jobs.begin()->key;
-    const QueueAmounts& used = state_.queues[queue].UseOf(one.user).used;
-    return std::tuple(head.behind_promised, head.negative_priority, head.not_promised,
-                      used[kQueueGpu], used[kQueueCpu], head);
+void QueueOrder::ReadUse(QueueId queue, UserJobs& jobs) const {
+  if (jobs.user == kNone) return;
+  const QueueAmounts& used = state_.queues[queue].UseOf(jobs.user).used;
+  jobs.gpus = used[kQueueGpu];
+  jobs.cpus = used[kQueueCpu];
+}
+
+bool QueueOrder::GoesBefore(const UserJobs& a,
+                            const JobKey& job,
+                            const UserJobs& b,
+                            const JobKey& other) const {
+  const auto key = [](const UserJobs& user, const JobKey& head) {
+    return std::tuple(head.behind_promised, head.negative_priority, head.not_promised, user.gpus,
+                      user.cpus);
   };
-  return key(a) < key(b);
+  const auto left = key(a, job);
+  const auto right = key(b, other);
+  return left != right ? left < right : JobLess{&state_}.Less(job, other);
 }
 
 const QueueOrder::UserJobs* QueueOrder::NextUser(QueueId queue) const {
   const UserJobs* next = nullptr;
   for (const UserJobs& each : lanes_[queue].users) {
     if (each.jobs.empty()) continue;
-    if (next == nullptr || GoesBefore(queue, each, *next)) next = &each;
+    if (next == nullptr ||
+        GoesBefore(each, each.jobs.begin()->key, *next, next->jobs.begin()->key)) {
+      next = &each;
+    }
   }
   return next;
 }
@@ -172,20 +222,105 @@ WaitingJob QueueOrder::Pop() {
   QueueId queue = roots_.begin()->second;
   UserJobs* next = nullptr;
   while ((next = NextUser(queue)) == nullptr) queue = lanes_[queue].served.begin()->second;
-  WaitingJob job = std::move(next->jobs.extract(next->jobs.begin()).value().job);
-  --size_;
-  CountPromised(queue, job, -1);
+  auto node = next->jobs.extract(next->jobs.begin());
+  HeldJob& held = node.value();
+  WaitingJob job = held.line == nullptr ? std::move(held.job) : held.job;
   stale_ = queue;
+  popped_user_ = next->user;
+  popped_ = held.key;
+  popped_line_.reset();
+  if (held.line == nullptr) {
+    CountPromised(queue, job, -1);
+  } else if (++held.at; FindNext(held)) {
+    job.more_alike = true;
+    popped_line_ = next->jobs.insert(std::move(node)).position;
+    return job;
+  }
+  --size_;
   return job;
 }
 
+void QueueOrder::SetAside() {
+  if (!popped_line_) return;
+  UserJobs* user = nullptr;
+  for (UserJobs& each : lanes_[stale_].users) {
+    if (each.user == popped_user_) user = &each;
+  }
+  user->aside.push_back(std::move(user->jobs.extract(*popped_line_).value()));
+  with_aside_.insert(stale_);
+  popped_line_.reset();
+  --size_;
+}
+
+QueueId QueueOrder::RootOf(QueueId queue) const {
+  for (int depth = 0; state_.queues[queue].parent != kNone && depth < kQueueDepthMax; ++depth) {
+    queue = state_.queues[queue].parent;
+  }
+  return queue;
+}
+
+// Whether all of the line had their turns; else it begins with the first that had not.
+bool QueueOrder::HadTurn(const UserJobs& user, HeldJob& held, const Turn& turn) const {
+  const auto key = [](const UserJobs& its, const JobKey& job) {
+    return std::tuple(job.behind_promised, job.negative_priority, job.not_promised, its.gpus,
+                      its.cpus, job.surplus, job.above_minimum);
+  };
+  const auto own = key(user, held.key);
+  const auto last = key(*turn.user, turn.key);
+  if (own != last) return own < last;
+  held.at = std::max(held.at, state_.lists.waiting.FirstAfter(state_, *held.line, turn.key.group));
+  return !FindNext(held);
+}
+
+// A job that was set aside would have had its turn as soon as those before it in its queue had
+// theirs: its line had been served before jobs of other queues, which wait longer.
+void QueueOrder::BringBack(QueueId queue) {
+  Lane& lane = lanes_[queue];
+  Turn turn;
+  if (queue == stale_) {
+    for (const UserJobs& each : lane.users) {
+      if (each.user == popped_user_) turn = {&each, popped_};
+    }
+  } else if (const UserJobs* next = NextUser(queue)) {
+    turn = {next, next->jobs.begin()->key};
+  }
+  std::vector<std::pair<UserJobs*, HeldJob>> back;
+  for (UserJobs& user : lane.users) {
+    for (HeldJob& held : std::exchange(user.aside, {})) {
+      if (turn.user != nullptr && !HadTurn(user, held, turn)) back.emplace_back(&user, held);
+    }
+  }
+  for (auto& [user, held] : back) {
+    user->jobs.insert(std::move(held));
+    ++size_;
+  }
+}
+
+void QueueOrder::Started() {
+  const QueueId root = RootOf(stale_);
+  for (auto it = with_aside_.begin(); it != with_aside_.end();) {
+    const QueueId queue = *it;
+    if (RootOf(queue) != root) {
+      ++it;
+      continue;
+    }
+    it = with_aside_.erase(it);
+    BringBack(queue);
+    if (queue != stale_) RelistPath(queue);
+  }
+  for (UserJobs& user : lanes_[stale_].users) ReadUse(stale_, user);
+}
+
 void QueueOrder::Reorder() {
-  if (stale_ != kNone) RelistPath(stale_);
   // Children before parents: a parent's key follows from its head.
   for (size_t id = 0; id < lanes_.size(); ++id) {
     const auto queue = static_cast<QueueId>(id);
-    if (NextUser(queue) != nullptr) RelistPath(queue);
+    if (lanes_[id].users.empty()) continue;
+    BringBack(queue);
+    for (UserJobs& user : lanes_[id].users) ReadUse(queue, user);
+    RelistPath(queue);
   }
+  with_aside_.clear();
   stale_ = kNone;
 }
 

@@ -7,13 +7,20 @@
 // older; name. Within a queue: priority; promised room; where the project is fair to its users, the
 // user who holds the fewest GPUs, then CPUs; below its minimum first; age.
 //
+// A line of jobs that are alike (state/waiting_lines.h) is served job by job, until the caller sets
+// the rest of it aside, because one of them could not be helped. They come back when a job starts
+// that changes the order in which they would have had their turns: all jobs are served in the same
+// order as if each stood alone.
+//
 // - Threads: none. Lives for one action.
-// - Invariants: popping a job renews the keys of its queue and of the queues above. When the usage
-//   of other queues changed too, the caller calls Reorder().
+// - Invariants: popping a job renews the keys of its queue and of the queues above. The caller says
+//   when it started, and when the usage of other queues changed too.
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "sched/queues/fair_share.h"
@@ -28,6 +35,8 @@ struct WaitingJob {
   bool surplus = false;     // the pods are beyond the group's minimum
   int32_t turn = 0;         // among jobs of the same group
   bool had_turn = false;    // a member was placed in its turn, perhaps another job's
+  bool more_alike = false;  // others of its line are still to come; `pods` of such a job are the
+                            // caller's to find
 };
 
 class QueueOrder {
@@ -36,10 +45,17 @@ class QueueOrder {
   QueueOrder(State& state, const QueueShares& shares, bool promised_first);
 
   void Push(WaitingJob job);
+  // The jobs of a line, each of which needs so much, but for some. The line stays as it is for as
+  // long as this lives. False: none is left.
+  bool PushLine(const JobQueue& jobs, const QueueAmounts& need, const std::set<GroupId>& but);
   bool Empty() const { return size_ == 0; }
   // The next job; not empty.
   WaitingJob Pop();
-  // Usage changed elsewhere than along the path of the job popped last.
+  // The job popped last, of a line, got nothing, and nor would the rest of its line.
+  void SetAside();
+  // The job popped last started.
+  void Started();
+  // Usage changed elsewhere than along the path of the job popped last, too.
   void Reorder();
 
  private:
@@ -50,14 +66,23 @@ class QueueOrder {
     bool not_promised = false;
     bool surplus = false;
     bool above_minimum = false;
-    int32_t place = 0;  // in job order: age, then uid
+    GroupId group = kNone;  // in job order: age, then uid
     int32_t turn = 0;
-    auto operator<=>(const JobKey&) const = default;
+    auto Class() const {
+      return std::tuple(behind_promised, negative_priority, not_promised, surplus, above_minimum);
+    }
   };
   struct HeldJob {
     JobKey key;
     WaitingJob job;
-    bool operator<(const HeldJob& other) const { return key < other.key; }
+    const JobQueue* line = nullptr;  // null: the job stands alone
+    const std::set<GroupId>* but = nullptr;
+    size_t at = 0;  // index of the job in its line
+  };
+  struct JobLess {
+    const State* state;
+    bool operator()(const HeldJob& a, const HeldJob& b) const { return Less(a.key, b.key); }
+    bool Less(const JobKey& a, const JobKey& b) const;
   };
   // The order of queues under one parent, each by its next job; the least goes first.
   struct QueueKey {
@@ -76,7 +101,14 @@ class QueueOrder {
   // The jobs of one user, or of all where the project makes no difference.
   struct UserJobs {
     UserId user = kNone;
-    std::set<HeldJob> jobs;
+    int64_t gpus = 0, cpus = 0;  // that the user holds, where it matters
+    std::set<HeldJob, JobLess> jobs;
+    std::vector<HeldJob> aside;  // lines, each from the first job that had not had its turn
+  };
+  // The job that had the last turn in a queue, or has the next: those before it had theirs.
+  struct Turn {
+    const UserJobs* user = nullptr;
+    JobKey key;
   };
   struct Lane {
     std::vector<UserJobs> users;                    // with jobs of the queue itself
@@ -90,8 +122,19 @@ class QueueOrder {
   // The user whose turn it is among the queue's own jobs; null if it has none.
   UserJobs* NextUser(QueueId queue);
   const UserJobs* NextUser(QueueId queue) const;
-  bool GoesBefore(QueueId queue, const UserJobs& a, const UserJobs& b) const;
+  bool GoesBefore(const UserJobs& a,
+                  const JobKey& job,
+                  const UserJobs& b,
+                  const JobKey& other) const;
   UserJobs& JobsOf(QueueId queue, const GroupState& group);
+  void ReadUse(QueueId queue, UserJobs& jobs) const;
+  JobKey KeyOf(const WaitingJob& job) const;
+  // Skips jobs that are not to come. False: the line has no more.
+  bool FindNext(HeldJob& held) const;
+  // Lines of the queue that were set aside come back.
+  void BringBack(QueueId queue);
+  bool HadTurn(const UserJobs& user, HeldJob& held, const Turn& turn) const;
+  QueueId RootOf(QueueId queue) const;
   const WaitingJob* Head(QueueId queue) const;
   QueueKey KeyOf(QueueId queue, const WaitingJob& head) const;
   // Lists a queue under its parent by its present key, or takes it out when it has no jobs.
@@ -107,6 +150,10 @@ class QueueOrder {
   std::set<std::pair<QueueKey, QueueId>> roots_;  // with jobs
   size_t size_ = 0;
   QueueId stale_ = kNone;  // popped from last; its path is relisted before the next look
+  std::set<QueueId> with_aside_;
+  UserId popped_user_ = kNone;
+  JobKey popped_;
+  std::optional<std::set<HeldJob, JobLess>::iterator> popped_line_;
 };
 
 // What a group's next start asks of its queue.

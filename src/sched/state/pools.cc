@@ -255,9 +255,9 @@ void State::SpreadShare(QueueState& queue) {
 
 void State::ChooseHomes() {
   if (counts.known_queues == 0 || pool_facts.live.size() == 1) return;
-  SortQueued();
+  lists.waiting.Settle(*this);
   HomeChooser chooser(*this);
-  for (GroupId id : lists.queued) {
+  for (GroupId id : lists.waiting.InOrder(*this)) {
     GroupState& group = groups[id];
     const int home = chooser.Choose(id);
     if (home == group.home) continue;
@@ -266,6 +266,7 @@ void State::ChooseHomes() {
       if (pods[pod].phase == PodPhase::kPending) CountQueue(pod, -1);
     }
     group.home = home;
+    lists.waiting.Touch(id);
     for (PodId pod : members) {
       if (pods[pod].phase == PodPhase::kPending) CountQueue(pod, +1);
     }
@@ -274,6 +275,7 @@ void State::ChooseHomes() {
 
 void State::ForgetHomes() {
   for (GroupState& group : groups) group.home = kNone;
+  lists.waiting.TouchAll();
 }
 
 void State::SumPools() {

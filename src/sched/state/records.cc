@@ -64,8 +64,8 @@ GroupId State::EnsureGroup(std::string_view key) {
   } else {
     id = ids.free_groups.back();
     ids.free_groups.pop_back();
-    lists.queued_sorted = false;  // the record may still be listed under its former owner
   }
+  lists.waiting.TouchRank(id);  // the record may still be listed under its former owner
   GroupState& group = groups[id];
   group.key = key;
   group.live = true;
@@ -82,9 +82,7 @@ void State::FreeGroupIfUnused(GroupId id) {
   lists.said_stale.erase(id);
   lists.curved.erase(id);
   counts.surplus_groups -= group.has_surplus;
-  const bool listed = group.queued;
   group = GroupState{};
-  group.queued = listed;
   ids.free_groups.push_back(id);
 }
 
@@ -208,6 +206,7 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
     for (TermId t : acquired) terms.ReleaseTerm(t);
   }
   for (TermId t : fresh) CountTerm(t);
+  if (!fresh.empty()) lists.waiting.TouchAll();  // it may tell pods of one line apart
   return id;
 }
 

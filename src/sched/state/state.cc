@@ -1,6 +1,5 @@
 #include "sched/state/state.h"
 
-#include <array>
 #include <numeric>
 
 #include "base/check.h"
@@ -30,22 +29,20 @@ void AddAmounts(QueueAmounts& to, const QueueAmounts& more, int sign) {
   for (int r = 0; r < kQueueResources; ++r) to[r] += sign * more[r];
 }
 
-// What a comparison in job order reads first, side by side: groups lie far apart in memory.
-struct SortKey {
-  SortKey(const GroupState& group, GroupId id_in)
-      : before(-int64_t{group.priority}), creation_ns(group.creation.unix_ns), id(id_in) {
-    for (size_t i = 0; i < std::min<size_t>(group.uid.size(), 16); ++i) {
-      uid[i / 8] |= static_cast<uint64_t>(static_cast<unsigned char>(group.uid[i]))
-                    << (56 - i % 8 * 8);
-    }
-  }
-  int64_t before;
-  int64_t creation_ns;
-  std::array<uint64_t, 2> uid{};  // its first bytes, in order of text
-  GroupId id;
-};
+bool Constrains(const TopologyConstraint& topology) {
+  return !topology.required.empty() || !topology.preferred.empty();
+}
 
 }  // namespace
+
+bool HasTopology(const GroupState& group) {
+  if (!group.info) return false;
+  return Constrains(group.info->topology) ||
+         std::any_of(group.info->groups.begin(), group.info->groups.end(),
+                     [](const SubGroup& g) { return Constrains(g.topology); }) ||
+         std::any_of(group.sets.begin(), group.sets.end(),
+                     [](const SetState& s) { return Constrains(s.topology); });
+}
 
 State::State() {
   pools.emplace_back();
@@ -279,6 +276,7 @@ void State::CountGroup(PodId id, int sign) {
   const PodState& pod = pods[id];
   if (pod.group == kNone) return;
   ++groups[pod.group].change;
+  lists.waiting.Touch(pod.group);
   SetState& set = groups[pod.group].sets[pod.set];
   switch (pod.phase) {
     case PodPhase::kBound:
@@ -308,10 +306,7 @@ void State::CountGroup(PodId id, int sign) {
       }
       break;
   }
-  if (sign > 0) {
-    UpdateBelow(pod.group);
-    if (pod.phase == PodPhase::kPending && !pod.gated) Requeue(pod.group);
-  }
+  if (sign > 0) UpdateBelow(pod.group);
 }
 
 UserUse* State::UseToCount(const GroupState& group) {
@@ -460,6 +455,7 @@ void State::SetHint(PodId id, NodeId node) {
   const NodeId old = pods[id].hint;
   if (old == node) return;
   pods[id].hint = node;
+  if (pods[id].group != kNone) lists.waiting.Touch(pods[id].group);
   if (node != kNone) {
     lists.hinted.Add(id);
   } else {
@@ -470,14 +466,6 @@ void State::SetHint(PodId id, NodeId node) {
     --nodes[old].hints;
     FreeNodeIfUnused(old);
   }
-}
-
-void State::Requeue(GroupId id) {
-  GroupState& group = groups[id];
-  if (group.queued) return;
-  group.queued = true;
-  lists.queued.push_back(id);
-  lists.queued_sorted = false;
 }
 
 void State::UpdateBelow(GroupId id) {
@@ -504,28 +492,6 @@ void State::UpdateBelow(GroupId id) {
   } else {
     lists.below_minimum.erase(id);
   }
-}
-
-void State::SortQueued() {
-  auto gone = [this](GroupId id) {
-    if (GroupWaits(groups[id])) return false;
-    groups[id].queued = false;
-    return true;
-  };
-  lists.queued.erase(std::remove_if(lists.queued.begin(), lists.queued.end(), gone),
-                     lists.queued.end());
-  if (lists.queued_sorted) return;
-  std::vector<SortKey> keys;
-  keys.reserve(lists.queued.size());
-  for (GroupId id : lists.queued) keys.emplace_back(groups[id], id);
-  std::sort(keys.begin(), keys.end(), [this](const SortKey& a, const SortKey& b) {
-    if (a.before != b.before) return a.before < b.before;
-    if (a.creation_ns != b.creation_ns) return a.creation_ns < b.creation_ns;
-    return a.uid != b.uid ? a.uid < b.uid : JobBefore(a.id, b.id);
-  });
-  std::transform(keys.begin(), keys.end(), lists.queued.begin(),
-                 [](const SortKey& key) { return key.id; });
-  lists.queued_sorted = true;
 }
 
 void State::RankQueues() {

@@ -13,6 +13,7 @@
 //   make_room.cc     GroupState::moved_at
 //   reservation.cc   held_nodes, NodeState::held_for and held_until
 //   explain.cc       GroupState::reason_hash and summary_hash
+//   actions          lists.waiting, which they settle before they read it
 //   place.cc         the epochs of Shape at which it fitted nowhere
 //   victims.cc       cycle.served
 //   disruptions.cc   lists.stopped
@@ -44,6 +45,7 @@
 #include "sched/state/shape.h"
 #include "sched/state/terms.h"
 #include "sched/state/types.h"
+#include "sched/state/waiting_lines.h"
 
 namespace swell::sched {
 
@@ -209,9 +211,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   bool preemptible = true;
   bool may_preempt = true;
   bool has_surplus = false;    // counted in WorkCounts
-  bool queued = false;         // listed in WorkLists::queued
   bool below = false;          // listed in WorkLists::below_minimum
-  int32_t place = 0;           // in job order, of the cycle under way
   int32_t home = kNone;        // the pool where its waiting pods claim a share; kNone: not chosen
   int32_t held = 0;            // members that hold room, of preemptible work
   int32_t holder_pos = kNone;  // in QueueState::holders
@@ -231,6 +231,8 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   std::string queue_name;
   std::unique_ptr<GroupInfo> info;  // explicit groups
 };
+// Whether its pods, or some of them, are to be near each other.
+bool HasTopology(const GroupState& group);
 
 // A queue's part of one pool, subtree included.
 struct QueuePool {
@@ -318,9 +320,8 @@ struct PoolFacts {
 
 // The groups and pods that a cycle has to visit.
 struct WorkLists {
-  std::vector<int32_t> startable;  // by GroupId: members that could be placed now
-  std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
-  bool queued_sorted = true;
+  std::vector<int32_t> startable;   // by GroupId: members that could be placed now
+  WaitingLines waiting;             // groups with pods to place
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
   std::set<GroupId> said_stale;     // groups whose object said so since the last cycle
   std::set<GroupId> curved;         // groups with a goodput curve
@@ -448,8 +449,6 @@ struct State {
   // Sets what each pool has of the one quota and limit of the queue.
   static void SpreadShare(QueueState& queue);
   void ForgetHomes();
-  void SortQueued();
-  void Requeue(GroupId group);
   void UpdateBelow(GroupId group);
   // Calls fn for every queue from the group's own up to its root.
   template <class Fn>
