@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -66,7 +67,7 @@ struct ActiveJob {
 };
 
 // Submitted jobs that have not ended, in the order of the trace.
-using ActiveJobs = std::vector<ActiveJob>;
+using ActiveJobs = std::deque<ActiveJob>;  // those that run, and end, are mostly the first
 
 class Policy {
  public:

@@ -67,7 +67,8 @@ class Scheduled final : public Policy {
   struct Gang {
     std::string group;
     std::vector<sched::PodInfo> pods;
-    size_t bound = 0;  // pods on nodes
+    size_t bound = 0;       // pods on nodes
+    Allocation allocation;  // once all are
   };
 
   // A job ends only if it had its GPUs.
@@ -92,16 +93,14 @@ class Scheduled final : public Policy {
     gangs_.erase(found);
   }
 
-  // All that the model has are active, so equal numbers mean that none is new.
+  // All that the model has are active, so the numbers say how many are new. The last that came are
+  // among the last of the trace.
   void SubmitNew(const ActiveJobs& jobs) {
-    if (jobs.size() == gangs_.size()) return;
-    for (const ActiveJob& active : jobs) {
-      const auto number = static_cast<size_t>(active.number);
-      if (number >= submitted_.size()) submitted_.resize(number + 1);
-      if (submitted_[number]) continue;
-      submitted_[number] = true;
-      Submit(active);
+    std::vector<const ActiveJob*> fresh;
+    for (size_t i = jobs.size(); i-- > 0 && gangs_.size() + fresh.size() < jobs.size();) {
+      if (!gangs_.contains(jobs[i].number)) fresh.push_back(&jobs[i]);
     }
+    std::for_each(fresh.rbegin(), fresh.rend(), [this](const ActiveJob* job) { Submit(*job); });
   }
 
   void Submit(const ActiveJob& active) {
@@ -149,12 +148,12 @@ class Scheduled final : public Policy {
     Gang& gang = gangs_.at(number);
     sched::PodInfo& pod = gang.pods.at(rank);
     if (decision.type == sched::Decision::Type::kBind) {
-      if (++gang.bound == gang.pods.size()) whole_.insert(number);
       pod.node = decision.node;
       pod.gpu_devices = decision.gpu_devices;
       pod.phase = sched::PodPhase::kRunning;
       pod.start = now_;
       model_.UpsertPod(pod);
+      if (++gang.bound == gang.pods.size()) BecomesWhole(number, gang);
     } else if (decision.type == sched::Decision::Type::kEvict) {
       --gang.bound;
       whole_.erase(number);
@@ -168,15 +167,18 @@ class Scheduled final : public Policy {
     }
   }
 
+  void BecomesWhole(int number, Gang& gang) {
+    whole_.insert(number);
+    gang.allocation.clear();
+    for (const sched::PodInfo& pod : gang.pods) gang.allocation.push_back(nodes_.at(pod.node));
+    std::sort(gang.allocation.begin(), gang.allocation.end());  // ranks lie in runs on nodes
+  }
+
   // A gang trains whole or not at all.
   Allocations Placed() const {
     Allocations placed;
     for (int number : whole_) {
-      Allocation& allocation = placed[number];
-      for (const sched::PodInfo& pod : gangs_.at(number).pods) {
-        allocation.push_back(nodes_.at(pod.node));
-      }
-      std::sort(allocation.begin(), allocation.end());  // ranks lie in runs on nodes
+      placed.emplace_hint(placed.end(), number, gangs_.at(number).allocation);
     }
     return placed;
   }
@@ -188,7 +190,6 @@ class Scheduled final : public Policy {
   std::map<std::string, int> nodes_;
   std::map<int, Gang> gangs_;                           // of all active jobs
   std::set<int> whole_;                                 // those whose pods are all on nodes
-  std::vector<bool> submitted_;                         // by the job's number
   std::map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank
   std::set<std::string> tenants_;
   WallTime now_;
