@@ -66,12 +66,14 @@ void AddTenantHours(const PolicyRuns& policy, PolicySummary& sum) {
       ++of.count;
       of.fair += fair ? 1 : 0;
       of.nearly += fair || lacks < 1 ? 1 : 0;
+      of.divisible += lacks - hour.too_little <= kShortPart * hour.share + kNoGpu ? 1 : 0;
       of.worst_short = std::max(of.worst_short, lacks);
     }
   }
   if (of.count == 0) return;
   of.fair /= static_cast<double>(of.count);
   of.nearly /= static_cast<double>(of.count);
+  of.divisible /= static_cast<double>(of.count);
   sum.tenant_hours = of;
 }
 
@@ -174,6 +176,7 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
       entry["tenantHours"] = sum.tenant_hours->count;
       entry["tenantHoursWithin2Percent"] = sum.tenant_hours->fair * 100;
       entry["tenantHoursWithin2PercentOrOneGpu"] = sum.tenant_hours->nearly * 100;
+      entry["tenantHoursWithin2PercentOrTooLittle"] = sum.tenant_hours->divisible * 100;
       entry["worstTenantHourShortGpus"] = sum.tenant_hours->worst_short;
     }
     if (sum.decide_p50_ms) entry["decideMsP50"] = *sum.decide_p50_ms;
@@ -203,13 +206,14 @@ std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std:
 
 std::string TenantHoursAsCsv(const std::vector<PolicyRuns>& all,
                              const std::vector<std::string>& traces) {
-  std::string out = "policy,trace,tenant,hour,asked,share,held\n";
+  std::string out = "policy,trace,tenant,hour,asked,share,held,too_little\n";
   for (const PolicyRuns& policy : all) {
     for (size_t i = 0; i < policy.runs.size(); ++i) {
       for (const TenantHour& hour : policy.runs[i].tenant_hours) {
         char numbers[120];
-        std::snprintf(numbers, sizeof numbers, ",%lld,%.3f,%.3f,%.3f\n",
-                      static_cast<long long>(hour.hour), hour.asked, hour.share, hour.held);
+        std::snprintf(numbers, sizeof numbers, ",%lld,%.3f,%.3f,%.3f,%.3f\n",
+                      static_cast<long long>(hour.hour), hour.asked, hour.share, hour.held,
+                      hour.too_little);
         out += StrCat(policy.policy, ",", traces[i], ",", hour.tenant, numbers);
       }
     }

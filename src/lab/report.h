@@ -38,6 +38,7 @@ struct PolicySummary {
     int64_t count = 0;
     double fair = 0;         // part of them in which it held its share, less 2 % of it
     double nearly = 0;       // or less one GPU: those are not split
+    double divisible = 0;    // or less what was too little for each of its waiting jobs
     double worst_short = 0;  // by the most GPUs below its share, on average over the hour
   };
   std::optional<TenantHours> tenant_hours;
@@ -66,7 +67,7 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries);
 // policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s (empty: unknown)
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces);
 
-// policy,trace,tenant,hour,asked,share,held: GPUs, on average over the hour
+// policy,trace,tenant,hour,asked,share,held,too_little: GPUs, on average over the hour
 std::string TenantHoursAsCsv(const std::vector<PolicyRuns>& all,
                              const std::vector<std::string>& traces);
 

@@ -72,19 +72,21 @@ TEST(Report, JobsAreLinesOfCsv) {
 TEST(Report, HoursOfTenantsAreHeldAgainstTheirShares) {
   RunOutcome run = RunOf({20});
   EXPECT_FALSE(Summarize({{"a", false, {run}}}, 1)[0].tenant_hours.has_value());
-  run.tenant_hours = {{"red", 0, 9, 9, 8.9},    // 1 % below
-                      {"red", 1, 9, 9, 8.5},    // less than a GPU
-                      {"blue", 1, 9, 4, 7},     // lent
-                      {"red", 2, 90, 90, 80}};  // 10 GPUs
+  run.tenant_hours = {{"red", 0, 9, 9, 8.9},       // 1 % below
+                      {"red", 1, 9, 9, 8.5},       // less than a GPU
+                      {"blue", 1, 9, 4, 7},        // lent
+                      {"red", 2, 90, 90, 80, 9}};  // 10 GPUs, 9 of them too little for its jobs
   const auto report = Summarize({{"a", false, {run}}}, 1);
   ASSERT_TRUE(report[0].tenant_hours.has_value());
   EXPECT_EQ(report[0].tenant_hours->count, 4);
   EXPECT_EQ(report[0].tenant_hours->fair, 0.5);
   EXPECT_EQ(report[0].tenant_hours->nearly, 0.75);
+  EXPECT_EQ(report[0].tenant_hours->divisible, 0.75);
   EXPECT_EQ(report[0].tenant_hours->worst_short, 10);
   run.tenant_hours.resize(1);
   EXPECT_EQ(TenantHoursAsCsv({{"a", false, {run}}}, {"t.csv"}),
-            "policy,trace,tenant,hour,asked,share,held\na,t.csv,red,0,9.000,9.000,8.900\n");
+            "policy,trace,tenant,hour,asked,share,held,too_little\na,t.csv,red,0,9.000,9.000,8.900,"
+            "0.000\n");
 }
 
 }  // namespace

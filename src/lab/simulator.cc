@@ -171,7 +171,7 @@ class Run {
       if (jobs_[number].trace().submitted_s > now_s_) break;
       active_.insert(PlaceOf(number), {number, &jobs_[number]});
       jobs_[number].Submit();
-      NoteTenant(number, {.asked = MostOf(number)});
+      NoteTenant(number, {.asked = MostOf(number), .waits = +1});
     }
     return any;
   }
@@ -220,7 +220,9 @@ class Run {
 
   void Change(int number, const Allocation& before, const Allocation& after) {
     if (before == after) return;
-    NoteTenant(number, {.held = static_cast<int>(after.size()) - static_cast<int>(before.size())});
+    NoteTenant(number,
+               {.held = static_cast<int>(after.size()) - static_cast<int>(before.size()),
+                .waits = static_cast<int>(after.empty()) - static_cast<int>(before.empty())});
     Note(number, after);
     if (Same(before, after)) return;
     const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
@@ -228,17 +230,22 @@ class Run {
   }
 
   struct TenantChange {
-    int asked = 0, held = 0;
+    int asked = 0, held = 0, waits = 0;
   };
   void NoteTenant(int number, const TenantChange& change) {
     if (!has_tenants_) return;
     const std::string& tenant = jobs_[number].trace().tenant;
     if (change.asked != 0) tenants_.Ask(now_s_, tenant, change.asked);
     if (change.held != 0) tenants_.Hold(now_s_, tenant, change.held);
+    if (change.waits != 0) tenants_.Wait(now_s_, tenant, LeastOf(number), change.waits > 0);
   }
   int MostOf(int number) const {
     const TraceJob& job = jobs_[number].trace();
     return resizes_ ? job.most_gpus() : job.gpus;
+  }
+  int LeastOf(int number) const {
+    const TraceJob& job = jobs_[number].trace();
+    return resizes_ ? std::max(1, job.gpus_min) : job.gpus;
   }
   int HeldBy(int number) const {
     const auto held = allocations_.find(number);

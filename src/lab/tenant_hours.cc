@@ -23,6 +23,12 @@ void TenantHours::Hold(int64_t now_s, const std::string& tenant, int gpus) {
   tenants_[tenant].held += gpus;
 }
 
+void TenantHours::Wait(int64_t now_s, const std::string& tenant, int gpus, bool waits) {
+  PassTo(now_s);
+  std::map<int, int>& waiting = tenants_[tenant].waiting;
+  if ((waiting[gpus] += waits ? 1 : -1) == 0) waiting.erase(gpus);
+}
+
 std::vector<TenantHour> TenantHours::Take(int64_t now_s) {
   PassTo(now_s);
   Close();
@@ -40,6 +46,11 @@ void TenantHours::PassTo(int64_t now_s) {
       tenant.open.asked += tenant.asked * seconds;
       tenant.open.share += tenant.share * seconds;
       tenant.open.held += tenant.held * seconds;
+      const double lacks = tenant.share - tenant.held;
+      const auto& waiting = tenant.waiting;
+      if (lacks > 0 && !waiting.empty() && waiting.begin()->first > lacks) {
+        tenant.open.too_little += lacks * seconds;
+      }
       any |= tenant.asked > 0;
     }
     at_s_ = end;
@@ -67,7 +78,8 @@ void TenantHours::Close() {
   for (auto& [name, tenant] : tenants_) {
     TenantHour open = std::exchange(tenant.open, {});
     if (open.asked <= 0) continue;
-    hours_.push_back({name, hour, open.asked / kHourS, open.share / kHourS, open.held / kHourS});
+    hours_.push_back({name, hour, open.asked / kHourS, open.share / kHourS, open.held / kHourS,
+                      open.too_little / kHourS});
   }
 }
 

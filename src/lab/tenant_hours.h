@@ -22,6 +22,9 @@ struct TenantHour {
   double asked = 0;  // GPUs that its jobs could use
   double share = 0;
   double held = 0;
+  // The part of what it lacked into which none of its waiting jobs fits. Jobs are not split, and to
+  // start one would take the tenant beyond its share.
+  double too_little = 0;
 
   double Short() const { return share > held ? share - held : 0; }
 };
@@ -34,6 +37,8 @@ class TenantHours {
   // Changes from `now_s` on.
   void Ask(int64_t now_s, const std::string& tenant, int gpus);
   void Hold(int64_t now_s, const std::string& tenant, int gpus);
+  // A job that starts with so many GPUs waits, or no longer does.
+  void Wait(int64_t now_s, const std::string& tenant, int gpus, bool waits);
   // All hours up to `now_s`, by time and tenant.
   std::vector<TenantHour> Take(int64_t now_s);
 
@@ -41,7 +46,8 @@ class TenantHours {
   struct Tenant {
     int asked = 0, held = 0;
     double share = 0;
-    TenantHour open;  // GPU-seconds of the hour under way
+    std::map<int, int> waiting;  // jobs, by the GPUs with which they start
+    TenantHour open;             // GPU-seconds of the hour under way
   };
 
   void PassTo(int64_t now_s);

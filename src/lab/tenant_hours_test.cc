@@ -42,6 +42,24 @@ TEST(TenantHours, HoursWithoutDemandAreLeftOut) {
   EXPECT_EQ(Text(hours.Take(int64_t{5000} * 3600 + 2700)), "10 a 2/2/2, 5000 a 2/2/0");
 }
 
+TEST(TenantHours, KnowsWhenWhatATenantLacksIsTooLittleForItsJobs) {
+  const std::map<std::string, TenantShare> shares{{"a", {6, 1}}, {"b", {2, 1}}};
+  TenantHours hours(8, shares);
+  hours.Ask(0, "a", 8);
+  hours.Hold(0, "a", 4);
+  hours.Wait(0, "a", 4, true);
+  hours.Ask(0, "b", 2);
+  hours.Hold(0, "b", 2);
+  // From half past on a smaller job waits as well, for which there would be enough.
+  hours.Ask(1800, "a", 1);
+  hours.Wait(1800, "a", 1, true);
+  const std::vector<TenantHour> all = hours.Take(3600);
+  ASSERT_EQ(Text(all), "0 a 9/6/4, 0 b 2/2/2");
+  EXPECT_EQ(all[0].Short(), 2);
+  EXPECT_EQ(all[0].too_little, 1);
+  EXPECT_EQ(all[1].too_little, 0);
+}
+
 TEST(TenantHours, ARunRecordsThemForTracesWithTenants) {
   Trace trace{"t", "swell", {}};
   trace.jobs.push_back({"a", "red", 0, 2, "", 0, 3570});  // 30 s to start: an hour
@@ -57,6 +75,7 @@ TEST(TenantHours, ARunRecordsThemForTracesWithTenants) {
   EXPECT_EQ(hours[1].share, 1);
   EXPECT_EQ(hours[0].held + hours[1].held, 2);
   EXPECT_EQ(hours[0].Short() + hours[1].Short(), 1);
+  EXPECT_EQ(hours[0].too_little + hours[1].too_little, 1);
   EXPECT_EQ(hours[2].share, 2);
   EXPECT_EQ(hours[2].Short(), 0);
 
