@@ -106,8 +106,8 @@ void Scheduler::BeginCycle(State& state, WallTime now, bool due) {
 void Scheduler::Decide(CycleContext& context, const CycleOptions& options) {
   const std::vector<GroupId> newly_stale = NoteStale(context);
   LiftPromises(context);
-  state.lists.waiting.Settle(state);
-  state.lists.waiting.TakeGone();  // in this cycle nobody has started yet
+  context.state.lists.waiting.Settle(context.state);
+  context.state.lists.waiting.TakeGone();  // in this cycle nobody has started yet
   Reserve(context);
   RunActions(context, options);
   DropTakenBack(context);
