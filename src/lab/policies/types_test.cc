@@ -52,7 +52,7 @@ TEST(Types, AnApplicationNeedsAProfileOnEachType) {
   const auto run =
       Play(ToyTrace({{"a", 0, 1}}), ToyProfiles(), **FindPolicy("sia"), OptionsOn(TwoTypes()));
   EXPECT_EQ(run.status().message(),
-            "toy.csv: job \"a\": application \"toy\" has no profile on fast; there are toy "
+            "toy.csv: job \"a\": application \"toy\" has no profile on fast; the profiles are toy "
             "(--profiles)");
 }
 

@@ -40,7 +40,7 @@ void ForwardTo(Core& core,
                std::string path,
                std::string query,
                FairPlaces::Place place = nullptr);
-// For whom the call counts: the person who acts, also through a service account.
+// The user that the call is counted for: the person who acts, also through a service account.
 std::string CountedUser(const Core& core, const Call& call);
 
 }  // namespace swell::apiserver

