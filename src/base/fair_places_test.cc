@@ -1,5 +1,6 @@
 #include "base/fair_places.h"
 
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,6 +24,16 @@ TEST(FairPlacesTest, NobodyHoldsMoreThanAreFree) {
   EXPECT_EQ(places.Take("alice"), nullptr);
   alice.clear();
   EXPECT_EQ(take_all("bob").size(), 3u) << "beside the three that bob holds";
+}
+
+TEST(FairPlacesTest, AnotherThreadMayDropAPlace) {
+  FairPlaces places(1000);
+  std::vector<FairPlaces::Place> held;
+  for (int i = 0; i < 100; ++i) held.push_back(places.Take("alice"));
+  std::thread other([held = std::move(held)]() mutable { held.clear(); });
+  for (int i = 0; i < 100; ++i) EXPECT_NE(places.Take("bob"), nullptr);
+  other.join();
+  EXPECT_EQ(places.taken(), 0u);
 }
 
 TEST(FairPlacesTest, APlaceMayOutliveThem) {
