@@ -15,12 +15,6 @@ bool IsTypeName(std::string_view name) {
   return std::find(std::begin(kTypes), std::end(kTypes), name) != std::end(kTypes);
 }
 
-bool FindMember(const CelValue& map, const std::string& name, CelValue& out) {
-  if (CelFind(map, {name}, out)) return true;
-  const std::string meant = UnescapeCelName(name);
-  return meant != name && CelFind(map, {meant}, out);
-}
-
 class Evaluator {
  public:
   Evaluator(const CelProgram::Variables& variables, CelBudget& budget) : budget_(budget) {
@@ -33,6 +27,14 @@ class Evaluator {
 
   Result<CelValue> Run(const CelExpr& expr) {
     SWELL_RETURN_IF_ERROR(budget_.Spend(0));
+    Result<CelValue> out = Step(expr);
+    if (out.ok()) budget_.ChargeCopy(*out);
+    // What a step could not afford it has answered anyhow.
+    return budget_.left < 0 ? budget_.Spend(0) : out;
+  }
+
+ private:
+  Result<CelValue> Step(const CelExpr& expr) {
     switch (expr.kind) {
       case CelExpr::Kind::kLiteral:
         return expr.literal;
@@ -62,7 +64,12 @@ class Evaluator {
     return NoOverload();
   }
 
- private:
+  bool FindMember(const CelValue& map, const std::string& name, CelValue& out) {
+    if (CelFind(map, {name}, out, budget_)) return true;
+    const std::string meant = UnescapeCelName(name);
+    return meant != name && CelFind(map, {meant}, out, budget_);
+  }
+
   Result<CelValue> Variable(const std::string& name) const {
     for (auto it = variables_.rbegin(); it != variables_.rend(); ++it) {
       if (it->first == name) return it->second;
@@ -120,9 +127,9 @@ class Evaluator {
   }
 
   // kNotFound: there is no such item.
-  static Status FindItem(const CelValue& holder, const CelValue& index, CelValue& out) {
+  Status FindItem(const CelValue& holder, const CelValue& index, CelValue& out) {
     if (IsCelMap(holder)) {
-      if (CelFind(holder, index, out)) return Status::Ok();
+      if (CelFind(holder, index, out, budget_)) return Status::Ok();
       return Status(Code::kNotFound, StrCat("no such key: ", CelText(index)));
     }
     const auto* place = std::get_if<int64_t>(&index.data);
@@ -130,7 +137,7 @@ class Evaluator {
     if (*place < 0 || *place >= CelSize(holder)) {
       return Status(Code::kNotFound, StrCat("index out of bounds: ", *place));
     }
-    out = CelItem(holder, static_cast<size_t>(*place));
+    out = CelItem(holder, static_cast<size_t>(*place), budget_);
     return Status::Ok();
   }
 
@@ -164,6 +171,7 @@ class Evaluator {
     if (optional == nullptr) return NoOverload();
     if (optional->held == nullptr) return target;
     variables_.emplace_back(expr.variable, *optional->held);
+    budget_.ChargeCopy(*optional->held);
     Result<CelValue> made = Run(*expr.args[1]);
     variables_.pop_back();
     if (!made.ok()) return made;
@@ -177,6 +185,7 @@ class Evaluator {
     if (optional == nullptr) return NoOverload();
     if (optional->held == nullptr) return false;
     value = CelValue(*optional->held);
+    budget_.ChargeCopy(value);
     return true;
   }
 
@@ -255,21 +264,21 @@ class Evaluator {
     const bool map = IsCelMap(over);
     if (!IsCelList(over) && !map) return NoOverload();
     SWELL_RETURN_IF_ERROR(budget_.Spend(CelSize(over)));
-    const std::vector<CelValue> keys = map ? CelKeys(over) : std::vector<CelValue>();
+    const std::vector<CelValue> keys = map ? CelKeys(over, budget_) : std::vector<CelValue>();
     Fold fold;
     for (int64_t i = 0; i < CelSize(over); ++i) {
       const auto place = static_cast<size_t>(i);
-      CelValue item = map ? keys[place] : CelItem(over, place);
+      CelValue item = map ? keys[place] : CelItem(over, place, budget_);
       const size_t depth = variables_.size();
       CelValue key = map ? item : CelValue{i};
       if (expr.second.empty()) {
         variables_.emplace_back(expr.variable, item);
       } else {
-        if (map) CelFind(over, keys[place], item);
+        if (map) CelFind(over, keys[place], item, budget_);
         variables_.emplace_back(expr.variable, key);
         variables_.emplace_back(expr.second, item);
       }
-      Result<std::optional<CelValue>> decided = Step(expr, key, item, fold);
+      Result<std::optional<CelValue>> decided = Take(expr, key, item, fold);
       variables_.resize(depth);
       if (!decided.ok()) return decided.status();
       if (*decided) return **decided;
@@ -278,7 +287,7 @@ class Evaluator {
   }
 
   // One item. A value: that is the answer, whatever comes.
-  Result<std::optional<CelValue>> Step(const CelExpr& expr,
+  Result<std::optional<CelValue>> Take(const CelExpr& expr,
                                        const CelValue& key,
                                        const CelValue& item,
                                        Fold& fold) {

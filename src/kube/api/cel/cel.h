@@ -60,10 +60,15 @@ struct CelValue {
   std::string_view TypeName() const;
 };
 
-// How much an evaluation may still cost: a unit is about one step, or ten bytes looked at.
+// How much an evaluation may still cost: a unit is about one step, ten bytes looked at, or a
+// hundred bytes copied.
 struct CelBudget {
   int64_t left = 1'000'000;
   Status Spend(size_t units);
+  // Where the answer comes anyway. The evaluator asks after each step what is left.
+  void Charge(size_t units);
+  // A text is copied with its value; lists and maps are shared.
+  void ChargeCopy(const CelValue& value);
 };
 
 struct CelExpr;
@@ -135,15 +140,16 @@ Result<CelValue> OperateCel(std::string_view op,
                             const CelValue& b,
                             CelBudget& budget);
 // cel_value.cc
-bool CelEqual(const CelValue& a, const CelValue& b, int depth = 0);
+// False too when the budget is spent.
+bool CelEqual(const CelValue& a, const CelValue& b, CelBudget& budget, int depth = 0);
 // -1, 0, 1; kInvalid when they cannot be compared.
 Result<int> CelCompare(const CelValue& a, const CelValue& b);
 // The size of a list, map or string; -1 for any other value.
 int64_t CelSize(const CelValue& value);
-CelValue CelItem(const CelValue& list, size_t i);
-std::vector<CelValue> CelKeys(const CelValue& map);
+CelValue CelItem(const CelValue& list, size_t i, CelBudget& budget);
+std::vector<CelValue> CelKeys(const CelValue& map, CelBudget& budget);
 // A member of a map or an object; its data is nullptr if it does not exist.
-bool CelFind(const CelValue& map, const CelValue& key, CelValue& out);
+bool CelFind(const CelValue& map, const CelValue& key, CelValue& out, CelBudget& budget);
 bool IsCelList(const CelValue& value);
 bool IsCelMap(const CelValue& value);
 std::string CelText(const CelValue& value);  // as string() makes it

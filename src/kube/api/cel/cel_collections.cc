@@ -12,21 +12,26 @@ using Items = std::vector<CelValue>;
 
 CelValue ListOf(Items items) { return {CelList(std::make_shared<Items>(std::move(items)))}; }
 
-Items ItemsOf(const CelValue& list) {
+Items ItemsOf(const CelValue& list, CelBudget& budget) {
   Items out;
-  for (int64_t i = 0; i < CelSize(list); ++i) out.push_back(CelItem(list, static_cast<size_t>(i)));
+  budget.Charge(static_cast<size_t>(CelSize(list)));
+  for (int64_t i = 0; i < CelSize(list); ++i) {
+    out.push_back(CelItem(list, static_cast<size_t>(i), budget));
+  }
   return out;
 }
 
-bool Has(const Items& items, const CelValue& wanted) {
-  return std::any_of(items.begin(), items.end(),
-                     [&](const CelValue& one) { return CelEqual(one, wanted); });
+// The search ends when the budget is spent.
+bool Has(const Items& items, const CelValue& wanted, CelBudget& budget) {
+  return std::any_of(items.begin(), items.end(), [&](const CelValue& one) {
+    return CelEqual(one, wanted, budget) || budget.left < 0;
+  });
 }
 
 Status Flatten(const CelValue& list, int64_t depth, CelBudget& budget, Items& out) {
   constexpr int64_t kDepthMax = 64;
-  for (CelValue& item : ItemsOf(list)) {
-    SWELL_RETURN_IF_ERROR(budget.Spend(0));
+  SWELL_RETURN_IF_ERROR(budget.Spend(0));
+  for (CelValue& item : ItemsOf(list, budget)) {
     if (IsCelList(item) && depth > 0) {
       SWELL_RETURN_IF_ERROR(Flatten(item, std::min(depth, kDepthMax) - 1, budget, out));
     } else {
@@ -79,18 +84,16 @@ Result<CelValue> CallCelSet(std::string_view name,
                             const std::vector<CelValue>& args,
                             CelBudget& budget) {
   if (args.size() != 2 || !IsCelList(args[0]) || !IsCelList(args[1])) return NoOverload();
-  SWELL_RETURN_IF_ERROR(
-      budget.Spend(static_cast<size_t>(CelSize(args[0])) * static_cast<size_t>(CelSize(args[1]))));
-  const Items mine = ItemsOf(args[0]);
-  const Items other = ItemsOf(args[1]);
-  const auto within = [](const Items& small, const Items& large) {
+  const Items mine = ItemsOf(args[0], budget);
+  const Items other = ItemsOf(args[1], budget);
+  const auto within = [&budget](const Items& small, const Items& large) {
     return std::all_of(small.begin(), small.end(),
-                       [&](const CelValue& one) { return Has(large, one); });
+                       [&](const CelValue& one) { return Has(large, one, budget); });
   };
   if (name == "sets.contains") return CelValue{within(other, mine)};
   if (name == "sets.equivalent") return CelValue{within(mine, other) && within(other, mine)};
-  return CelValue{
-      std::any_of(mine.begin(), mine.end(), [&](const CelValue& one) { return Has(other, one); })};
+  return CelValue{std::any_of(mine.begin(), mine.end(),
+                              [&](const CelValue& one) { return Has(other, one, budget); })};
 }
 
 Result<CelValue> CallCelLists(std::string_view name,
@@ -98,8 +101,7 @@ Result<CelValue> CallCelLists(std::string_view name,
                               CelBudget& budget) {
   if (name == "lists.range") return Range(args[0], budget);
   if (!IsCelList(args[0])) return NoOverload();
-  SWELL_RETURN_IF_ERROR(budget.Spend(static_cast<size_t>(CelSize(args[0]))));
-  Items items = ItemsOf(args[0]);
+  Items items = ItemsOf(args[0], budget);
   if (name == "slice") return Slice(items, args);
   if (name == "first" || name == "last") return Held(items, name == "first");
   if (name == "sort") return Sorted(std::move(items), budget);
@@ -108,10 +110,9 @@ Result<CelValue> CallCelLists(std::string_view name,
     return ListOf(std::move(items));
   }
   if (name == "distinct") {
-    SWELL_RETURN_IF_ERROR(budget.Spend(items.size() * items.size()));
     Items out;
     for (CelValue& item : items) {
-      if (!Has(out, item)) out.push_back(std::move(item));
+      if (!Has(out, item, budget)) out.push_back(std::move(item));
     }
     return ListOf(std::move(out));
   }

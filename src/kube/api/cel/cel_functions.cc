@@ -63,7 +63,8 @@ Result<CelValue> Concatenate(const CelValue& a, const CelValue& b, CelBudget& bu
   for (const CelValue* list : {&a, &b}) {
     const int64_t size = CelSize(*list);
     SWELL_RETURN_IF_ERROR(budget.Spend(size));
-    for (int64_t i = 0; i < size; ++i) joined->push_back(CelItem(*list, i));
+    for (int64_t i = 0; i < size; ++i)
+      joined->push_back(CelItem(*list, static_cast<size_t>(i), budget));
   }
   return CelValue{CelList(std::move(joined))};
 }
@@ -119,13 +120,12 @@ Result<CelValue> Arithmetic(std::string_view op,
 Result<CelValue> Contains(const CelValue& item, const CelValue& in, CelBudget& budget) {
   if (IsCelMap(in)) {
     CelValue ignored;
-    return CelValue{CelFind(in, item, ignored)};
+    return CelValue{CelFind(in, item, ignored, budget)};
   }
   if (!IsCelList(in)) return NoOverload();
   const int64_t size = CelSize(in);
-  SWELL_RETURN_IF_ERROR(budget.Spend(size));
   for (int64_t i = 0; i < size; ++i) {
-    if (CelEqual(item, CelItem(in, i))) return CelValue{true};
+    if (CelEqual(item, CelItem(in, static_cast<size_t>(i), budget), budget)) return CelValue{true};
   }
   return CelValue{false};
 }
@@ -303,10 +303,16 @@ Result<CelValue> CallText(std::string_view name,
   if (one == nullptr) return NoOverload();
   if (name == "startsWith") return CelValue{text.starts_with(*one)};
   if (name == "endsWith") return CelValue{text.ends_with(*one)};
+  // A search may compare the whole part at each place of the text.
+  SWELL_RETURN_IF_ERROR(budget.Spend((text.size() / 10) * (one->size() / 10)));
   if (name == "contains") return CelValue{text.find(*one) != std::string::npos};
   if (name == "matches") return MatchText(text, *one, budget);
   if (name == "indexOf" || name == "lastIndexOf") return IndexOf(text, *one, name[0] == 'l');
-  if (name == "split") return ListOf(SplitText(text, *one, number(2, -1)));
+  if (name == "split") {
+    const std::vector<std::string> parts = SplitText(text, *one, number(2, -1));
+    SWELL_RETURN_IF_ERROR(budget.Spend(parts.size()));
+    return ListOf(parts);
+  }
   if (name == "replace" && args.size() > 2 && TextPtr(args[2]) != nullptr) {
     return Replaced(text, *one, *TextPtr(args[2]), number(3, -1), budget);
   }
@@ -318,7 +324,7 @@ Result<CelValue> CallText(std::string_view name,
 Result<CelValue> Joined(const CelValue& list, const std::string& between, CelBudget& budget) {
   std::string out;
   for (int64_t i = 0; i < CelSize(list); ++i) {
-    const CelValue item = CelItem(list, i);
+    const CelValue item = CelItem(list, static_cast<size_t>(i), budget);
     if (TextPtr(item) == nullptr) return NoOverload();
     SWELL_RETURN_IF_ERROR(budget.Spend((TextPtr(item)->size() + between.size()) / 10));
     out += StrCat(i > 0 ? between : "", *TextPtr(item));
@@ -329,7 +335,7 @@ Result<CelValue> Joined(const CelValue& list, const std::string& between, CelBud
 Result<CelValue> Sum(const CelValue& list, CelBudget& budget) {
   CelValue sum{int64_t{0}};
   for (int64_t i = 0; i < CelSize(list); ++i) {
-    const CelValue item = CelItem(list, i);
+    const CelValue item = CelItem(list, static_cast<size_t>(i), budget);
     if (i == 0) {
       sum = item;
       continue;
@@ -344,6 +350,7 @@ Result<CelValue> CallList(std::string_view name,
                           CelBudget& budget) {
   const CelValue& list = args[0];
   const int64_t size = CelSize(list);
+  const auto item = [&](int64_t i) { return CelItem(list, static_cast<size_t>(i), budget); };
   SWELL_RETURN_IF_ERROR(budget.Spend(size));
   if (name == "join") {
     const std::string* between = args.size() > 1 ? TextPtr(args[1]) : nullptr;
@@ -353,17 +360,17 @@ Result<CelValue> CallList(std::string_view name,
   if (name == "sum") return Sum(list, budget);
   if (name == "isSorted") {
     for (int64_t i = 1; i < size; ++i) {
-      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(CelItem(list, i - 1), CelItem(list, i)));
+      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(item(i - 1), item(i)));
       if (order > 0) return CelValue{false};
     }
     return CelValue{true};
   }
   if (name == "min" || name == "max") {
     if (size == 0) return Status(Code::kInvalid, StrCat(name, " called on empty list"));
-    CelValue best = CelItem(list, 0);
+    CelValue best = item(0);
     for (int64_t i = 1; i < size; ++i) {
-      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(CelItem(list, i), best));
-      if (name == "min" ? order < 0 : order > 0) best = CelItem(list, i);
+      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(item(i), best));
+      if (name == "min" ? order < 0 : order > 0) best = item(i);
     }
     return best;
   }
@@ -371,7 +378,7 @@ Result<CelValue> CallList(std::string_view name,
   if (args.size() < 2) return NoOverload();
   int64_t found = -1;
   for (int64_t i = 0; i < size; ++i) {
-    if (!CelEqual(CelItem(list, i), args[1])) continue;
+    if (!CelEqual(item(i), args[1], budget)) continue;
     found = i;
     if (name == "indexOf") break;
   }
@@ -478,12 +485,17 @@ CelValue Some(CelValue value) {
 bool IsZero(const CelValue& value) {
   if (IsCelList(value) || IsCelMap(value) || TextPtr(value) != nullptr) return CelSize(value) == 0;
   const auto* yes = std::get_if<bool>(&value.data);
-  return value.is_null() || (yes != nullptr && !*yes) || CelEqual(value, {int64_t{0}}) ||
-         CelEqual(value, {Duration{}});
+  double number = 1;
+  const auto* whole = std::get_if<uint64_t>(&value.data);
+  const auto* span = std::get_if<Duration>(&value.data);
+  return value.is_null() || (yes != nullptr && !*yes) || (AsDouble(value, number) && number == 0) ||
+         (whole != nullptr && *whole == 0) || (span != nullptr && *span == Duration::zero());
 }
 
 // or() and orValue() are the evaluator's: what stands behind them may not be asked for.
-Result<CelValue> CallOptional(std::string_view name, const std::vector<CelValue>& args) {
+Result<CelValue> CallOptional(std::string_view name,
+                              const std::vector<CelValue>& args,
+                              CelBudget& budget) {
   if (name == "optional.none") return CelOf(CelOptional{});
   if (name == "optional.of") return Some(args[0]);
   if (name == "optional.ofNonZeroValue") {
@@ -493,10 +505,12 @@ Result<CelValue> CallOptional(std::string_view name, const std::vector<CelValue>
     if (!IsCelList(args[0])) return NoOverload();
     auto out = std::make_shared<std::vector<CelValue>>();
     for (int64_t i = 0; i < CelSize(args[0]); ++i) {
-      const CelValue item = CelItem(args[0], static_cast<size_t>(i));
+      const CelValue item = CelItem(args[0], static_cast<size_t>(i), budget);
       const auto* optional = CelAs<CelOptional>(item);
       if (optional == nullptr) return NoOverload();
-      if (optional->held != nullptr) out->push_back(*optional->held);
+      if (optional->held == nullptr) continue;
+      out->push_back(*optional->held);
+      budget.ChargeCopy(*optional->held);
     }
     return CelValue{CelList(std::move(out))};
   }
@@ -637,7 +651,7 @@ namespace {
 std::optional<Result<CelValue>> CallByName(std::string_view name,
                                            const std::vector<CelValue>& args,
                                            CelBudget& budget) {
-  if (name.starts_with("optional.") || name == "unwrapOpt") return CallOptional(name, args);
+  if (name.starts_with("optional.") || name == "unwrapOpt") return CallOptional(name, args, budget);
   if (name.starts_with("format.")) return CallCelFormat(name, args);
   if (name.starts_with("sets.")) return CallCelSet(name, args, budget);
   if (name == "lists.range") return CallCelLists(name, args, budget);
@@ -657,8 +671,11 @@ std::optional<Result<CelValue>> CallByName(std::string_view name,
   return std::nullopt;
 }
 
-Result<CelValue> CallObject(std::string_view name, const std::vector<CelValue>& args) {
-  if (CelAs<CelOptional>(args[0]) != nullptr) return CallOptional(name, args);
+Result<CelValue> CallObject(std::string_view name,
+                            const std::vector<CelValue>& args,
+                            CelBudget& budget) {
+  SWELL_RETURN_IF_ERROR(budget.Spend(CelObjectBytes(*std::get<CelObjectPtr>(args[0].data)) / 10));
+  if (CelAs<CelOptional>(args[0]) != nullptr) return CallOptional(name, args, budget);
   if (CelAs<CelVersion>(args[0]) != nullptr) return CallCelVersion(name, args);
   if (CelAs<CelFormat>(args[0]) != nullptr) return CallCelFormat(name, args);
   return CallCelNetwork(name, args);
@@ -677,7 +694,7 @@ Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelB
     return args.size() == 1 ? CallDuration(name, *span) : NoOverload();
   }
   if (std::holds_alternative<CelQuantity>(args[0].data)) return CallQuantity(name, args);
-  if (std::holds_alternative<CelObjectPtr>(args[0].data)) return CallObject(name, args);
+  if (std::holds_alternative<CelObjectPtr>(args[0].data)) return CallObject(name, args, budget);
   if (std::holds_alternative<WallTime>(args[0].data) || name.starts_with("get")) {
     return CallCelTime(name, args, budget);
   }
@@ -697,7 +714,7 @@ Result<CelValue> OperateCel(std::string_view op,
                             CelBudget& budget) {
   if (op == "==" || op == "!=") {
     SWELL_RETURN_IF_ERROR(budget.Spend(std::max<int64_t>(CelSize(a), 0) / 10));
-    return CelValue{CelEqual(a, b) == (op == "==")};
+    return CelValue{CelEqual(a, b, budget) == (op == "==")};
   }
   if (op == "in") return Contains(a, b, budget);
   if (op == "<" || op == "<=" || op == ">" || op == ">=") {

@@ -21,7 +21,7 @@ std::string Eval(std::string_view text, std::string_view self = "null") {
   if (!IsCelList(*out)) return CelText(*out);
   std::vector<std::string> items;
   for (int64_t i = 0; i < CelSize(*out); ++i) {
-    items.push_back(CelText(CelItem(*out, static_cast<size_t>(i))));
+    items.push_back(CelText(CelItem(*out, static_cast<size_t>(i), budget)));
   }
   return StrCat("[", Join(items, " "), "]");
 }
@@ -55,6 +55,8 @@ TEST(CelLibraries, Times) {
        "true"},
       {"timestamp('0001-01-01T00:00:00Z') < timestamp('2024-02-29T10:20:30Z')", "true"},
       {"string(timestamp('2024-02-29T10:20:30.250+02:00'))", "2024-02-29T08:20:30.25Z"},
+      {"timestamp(9223372036).getFullYear()", "2262"},
+      {"timestamp(9223372036).getHours('+02:00')", "timestamp overflow"},
       {"timestamp('tomorrow')", "type conversion error: \"tomorrow\""},
       {"timestamp('2024-02-29T10:20:30Z').getHours('Nowhere/Land')",
        "unknown time zone Nowhere/Land"},
@@ -302,6 +304,46 @@ TEST(CelLibraries, ABudgetThatIsSpentStaysSpent) {
   const std::string huge = "lists.range(9223372036854775807) == []";
   EXPECT_EQ(Eval(StrCat(huge, " || ", huge, " || lists.range(10).size() == 10")),
             "call cost exceeds limit, no further evaluation");
+}
+
+constexpr char kTooMuch[] = "call cost exceeds limit, no further evaluation";
+
+TEST(CelLibraries, AListThatHoldsAnotherTwiceCostsBoth) {
+  std::string list = "[1]";
+  for (int i = 0; i < 30; ++i) list += ".map(x, [x, x])";
+  EXPECT_EQ(Eval(StrCat(list, " == ", list)), kTooMuch);
+  EXPECT_EQ(Eval(StrCat(list, " in [", list, "]")), kTooMuch);
+  EXPECT_EQ(Eval(StrCat("'%s'.format([", list, "]).size()")), kTooMuch);
+  EXPECT_EQ(Eval("'%s'.format([[1].map(x, [x, x])])"), "[[1, 1]]");
+}
+
+TEST(CelLibraries, CopiesOfATextCost) {
+  const std::string text = StrCat("\"", std::string(100'000, 'a'), "\"");
+  EXPECT_EQ(Eval("lists.range(100).map(i, self).size()", text), "100");
+  for (const char* more :
+       {"lists.range(100000).map(i, self).size()", "lists.range(100000).all(i, self != 'a')",
+        "[[self]].all(l, lists.range(100000).all(i, l.reverse() != []))",
+        "[optional.of(self)].all(o, lists.range(100000).all(i, [?o] != []))",
+        "[optional.of(self)].all(o, lists.range(100000).all(i, o.optMap(x, 1).hasValue()))",
+        "[{self: 1}].all(m, lists.range(100000).all(i, m.exists(k, true)))"}) {
+    EXPECT_EQ(Eval(more, text), kTooMuch) << more;
+  }
+}
+
+TEST(CelLibraries, SearchesCostWhatTheyCompare) {
+  const std::string text = StrCat("\"", std::string(100'000, 'a'), "\"");
+  EXPECT_EQ(Eval("self.contains(self.substring(50000) + 'b')", text), kTooMuch);
+  EXPECT_EQ(Eval("self.contains('b')", text), "false");
+  EXPECT_EQ(Eval("[lists.range(4000).transformMap(i, v, v)].all(m, "
+                 "lists.range(4000).all(i, m[i] == i))"),
+            kTooMuch);
+  EXPECT_EQ(Eval("[lists.range(50000)].all(l, lists.range(50000).all(i, !sets.intersects(l, [])))"),
+            kTooMuch);
+  EXPECT_EQ(Eval("[url('https://host/?x=' + self)].all(u, "
+                 "lists.range(10000).all(i, u.getQuery().size() == 1))",
+                 text),
+            kTooMuch);
+  EXPECT_EQ(Eval("lists.range(1000).distinct().size()"), "1000");
 }
 
 TEST(CelLibraries, FieldsThatMayBeMissing) {

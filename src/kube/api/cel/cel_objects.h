@@ -56,8 +56,10 @@ const T* CelAs(const CelValue& value) {
 }
 
 std::string_view CelObjectType(const CelObject& object);
-bool CelObjectsEqual(const CelObject& a, const CelObject& b, int depth);
+bool CelObjectsEqual(const CelObject& a, const CelObject& b, CelBudget& budget, int depth);
 std::string CelObjectText(const CelObject& object);
+// Of the texts in it; an optional value is as small as what leads to it.
+size_t CelObjectBytes(const CelObject& object);
 
 // cel_network.cc
 Result<CelValue> CallCelNetwork(std::string_view name, const std::vector<CelValue>& args);

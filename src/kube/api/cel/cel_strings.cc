@@ -38,23 +38,27 @@ Result<CelValue> Find(const std::string& text,
 
 // --- format --------------------------------------------------------------------------------------
 
-std::string Shown(const CelValue& value, int depth) {
+std::string Shown(const CelValue& value, CelBudget& budget, int depth) {
   constexpr int kDepthMax = 32;
-  if (depth > kDepthMax) return "...";
+  budget.Charge(1);
+  if (depth > kDepthMax || budget.left < 0) return "...";
   if (value.is_null()) return "null";
   std::vector<std::string> parts;
   if (IsCelList(value)) {
     for (int64_t i = 0; i < CelSize(value); ++i) {
-      parts.push_back(Shown(CelItem(value, static_cast<size_t>(i)), depth + 1));
+      parts.push_back(Shown(CelItem(value, static_cast<size_t>(i), budget), budget, depth + 1));
     }
     return StrCat("[", Join(parts, ", "), "]");
   }
-  const bool quoted = depth > 0 && std::holds_alternative<std::string>(value.data);
-  if (!IsCelMap(value)) return quoted ? Quote(CelText(value)) : CelText(value);
-  for (const CelValue& key : CelKeys(value)) {
+  if (!IsCelMap(value)) {
+    const std::string text = CelText(value);
+    budget.Charge(text.size() / 10);
+    return depth > 0 && std::holds_alternative<std::string>(value.data) ? Quote(text) : text;
+  }
+  for (const CelValue& key : CelKeys(value, budget)) {
     CelValue member;
-    CelFind(value, key, member);
-    parts.push_back(StrCat(Shown(key, depth + 1), ":", Shown(member, depth + 1)));
+    CelFind(value, key, member, budget);
+    parts.push_back(StrCat(Shown(key, budget, depth + 1), ":", Shown(member, budget, depth + 1)));
   }
   std::sort(parts.begin(), parts.end());
   return StrCat("{", Join(parts, ", "), "}");
@@ -152,9 +156,9 @@ Result<CelValue> Format(const std::string& pattern, const CelValue& list, CelBud
     if (static_cast<int64_t>(next) >= CelSize(list)) {
       return Status(Code::kInvalid, StrCat("index ", next, " out of range"));
     }
-    const CelValue value = CelItem(list, next++);
+    const CelValue value = CelItem(list, next++, budget);
     if (clause == 's') {
-      out += Shown(value, 0);
+      out += Shown(value, budget, 0);
     } else if (clause == 'f' || clause == 'e') {
       SWELL_ASSIGN_OR_RETURN(const CelValue part, Fractional(clause, digits, value));
       out += CelText(part);

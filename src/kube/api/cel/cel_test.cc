@@ -21,7 +21,8 @@ std::string Eval(std::string_view text, std::string_view self = "null") {
   if (!out.ok()) return out.status().message();
   if (IsCelList(*out)) {
     std::vector<std::string> items;
-    for (int64_t i = 0; i < CelSize(*out); ++i) items.push_back(CelText(CelItem(*out, i)));
+    for (int64_t i = 0; i < CelSize(*out); ++i)
+      items.push_back(CelText(CelItem(*out, static_cast<size_t>(i), budget)));
     return StrCat("[", Join(items, " "), "]");
   }
   return out->is_null() ? "null" : CelText(*out);

@@ -37,8 +37,11 @@ Result<int64_t> OffsetOf(std::string_view zone, int64_t unix_seconds, CelBudget&
 Result<CelValue> PartOf(std::string_view name, WallTime time, int64_t offset) {
   using std::chrono::days;
   using std::chrono::sys_time;
-  const sys_time<std::chrono::nanoseconds> local(std::chrono::nanoseconds(time.unix_ns) +
-                                                 std::chrono::seconds(offset));
+  int64_t local_ns = 0;
+  if (__builtin_add_overflow(time.unix_ns, offset * kSecond, &local_ns)) {
+    return Status(Code::kInvalid, "timestamp overflow");
+  }
+  const sys_time<std::chrono::nanoseconds> local{std::chrono::nanoseconds(local_ns)};
   const auto day = std::chrono::floor<days>(local);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(local - day);

@@ -64,6 +64,16 @@ Status CelBudget::Spend(size_t units) {
                    : Status(Code::kInvalid, "call cost exceeds limit, no further evaluation");
 }
 
+void CelBudget::Charge(size_t units) {
+  if (left < 0) return;
+  left = units > static_cast<size_t>(left) ? -1 : left - static_cast<int64_t>(units);
+}
+
+void CelBudget::ChargeCopy(const CelValue& value) {
+  constexpr size_t kCopiedBytes = 100;
+  if (const auto* text = std::get_if<std::string>(&value.data)) Charge(text->size() / kCopiedBytes);
+}
+
 bool IsCelList(const CelValue& value) {
   const json::Value* json = JsonOf(value);
   return std::holds_alternative<CelList>(value.data) || (json != nullptr && json->is_array());
@@ -92,12 +102,15 @@ int64_t CelSize(const CelValue& value) {
   return n;
 }
 
-CelValue CelItem(const CelValue& list, size_t i) {
-  if (const json::Value* json = JsonOf(list)) return CelValue::FromJson(json->get_array()[i]);
-  return (*std::get<CelList>(list.data))[i];
+CelValue CelItem(const CelValue& list, size_t i, CelBudget& budget) {
+  const json::Value* json = JsonOf(list);
+  CelValue item = json != nullptr ? CelValue::FromJson(json->get_array()[i])
+                                  : (*std::get<CelList>(list.data))[i];
+  budget.ChargeCopy(item);
+  return item;
 }
 
-std::vector<CelValue> CelKeys(const CelValue& map) {
+std::vector<CelValue> CelKeys(const CelValue& map, CelBudget& budget) {
   std::vector<CelValue> keys;
   if (const json::Value* json = JsonOf(map)) {
     for (const auto& member : json->get_object()) {
@@ -106,43 +119,53 @@ std::vector<CelValue> CelKeys(const CelValue& map) {
   } else {
     for (const auto& [key, value] : *std::get<CelMap>(map.data)) keys.push_back(key);
   }
+  budget.Charge(keys.size() / 10);
+  for (const CelValue& key : keys) budget.ChargeCopy(key);
   return keys;
 }
 
-bool CelFind(const CelValue& map, const CelValue& key, CelValue& out) {
+bool CelFind(const CelValue& map, const CelValue& key, CelValue& out, CelBudget& budget) {
   if (const json::Value* json = JsonOf(map)) {
     const auto* name = std::get_if<std::string>(&key.data);
     const json::Value* found = name ? json->get_object().if_contains(*name) : nullptr;
-    if (found != nullptr) out = CelValue::FromJson(*found);
-    return found != nullptr;
+    if (found == nullptr) return false;
+    out = CelValue::FromJson(*found);
+    budget.ChargeCopy(out);
+    return true;
   }
   for (const auto& [one, value] : *std::get<CelMap>(map.data)) {
-    if (!CelEqual(one, key)) continue;
+    if (!CelEqual(one, key, budget)) continue;
     out = value;
+    budget.ChargeCopy(out);
     return true;
   }
   return false;
 }
 
-bool CelEqual(const CelValue& a, const CelValue& b, int depth) {
+// Lists within lists may be shared, and there are more ways through them than items in memory.
+bool CelEqual(const CelValue& a, const CelValue& b, CelBudget& budget, int depth) {
   constexpr int kDepthMax = 128;
-  if (depth > kDepthMax) return false;
+  budget.Charge(1);
+  if (depth > kDepthMax || budget.left < 0) return false;
   if (IsNumber(a) && IsNumber(b)) return AsNumber(a) == AsNumber(b);
   if (IsCelList(a) && IsCelList(b)) {
     const int64_t size = CelSize(a);
     if (size != CelSize(b)) return false;
     for (int64_t i = 0; i < size; ++i) {
-      if (!CelEqual(CelItem(a, i), CelItem(b, i), depth + 1)) return false;
+      const auto place = static_cast<size_t>(i);
+      if (!CelEqual(CelItem(a, place, budget), CelItem(b, place, budget), budget, depth + 1)) {
+        return false;
+      }
     }
     return true;
   }
   if (IsCelMap(a) && IsCelMap(b)) {
     if (CelSize(a) != CelSize(b)) return false;
-    for (const CelValue& key : CelKeys(a)) {
+    for (const CelValue& key : CelKeys(a, budget)) {
       CelValue mine;
       CelValue other;
-      if (!CelFind(a, key, mine) || !CelFind(b, key, other)) return false;
-      if (!CelEqual(mine, other, depth + 1)) return false;
+      if (!CelFind(a, key, mine, budget) || !CelFind(b, key, other, budget)) return false;
+      if (!CelEqual(mine, other, budget, depth + 1)) return false;
     }
     return true;
   }
@@ -151,7 +174,7 @@ bool CelEqual(const CelValue& a, const CelValue& b, int depth) {
   if (timed) return CelTimeOf(a).has_value() && CelTimeOf(a) == CelTimeOf(b);
   if (a.data.index() != b.data.index() || IsCelList(a) || IsCelMap(a)) return false;
   if (const auto* object = std::get_if<CelObjectPtr>(&a.data)) {
-    return CelObjectsEqual(**object, *std::get<CelObjectPtr>(b.data), depth);
+    return CelObjectsEqual(**object, *std::get<CelObjectPtr>(b.data), budget, depth);
   }
   if (const auto* quantity = std::get_if<CelQuantity>(&a.data)) {
     return **quantity == *std::get<CelQuantity>(b.data);

@@ -165,7 +165,19 @@ std::string_view CelObjectType(const CelObject& object) {
   return kNames[object.is.index()];
 }
 
-bool CelObjectsEqual(const CelObject& a, const CelObject& b, int depth) {
+size_t CelObjectBytes(const CelObject& object) {
+  if (const auto* url = std::get_if<CelUrl>(&object.is)) {
+    return url->scheme.size() + url->host.size() + url->path.size() + url->query.size();
+  }
+  const auto* version = std::get_if<CelVersion>(&object.is);
+  if (version == nullptr) return 0;
+  size_t bytes = version->build.size();
+  for (const std::string& part : version->before) bytes += part.size() + sizeof(part);
+  return bytes;
+}
+
+bool CelObjectsEqual(const CelObject& a, const CelObject& b, CelBudget& budget, int depth) {
+  budget.Charge(CelObjectBytes(a) / 10);
   if (a.is.index() != b.is.index()) return false;
   const auto same = [](const Cidr& x, const Cidr& y) {
     return x.v6 == y.v6 && x.bits == y.bits && x.bytes == y.bytes;
@@ -190,7 +202,7 @@ bool CelObjectsEqual(const CelObject& a, const CelObject& b, int depth) {
   const auto& held = std::get<CelOptional>(a.is).held;
   const auto& other = std::get<CelOptional>(b.is).held;
   if (held == nullptr || other == nullptr) return held == other;
-  return CelEqual(*held, *other, depth + 1);
+  return CelEqual(*held, *other, budget, depth + 1);
 }
 
 }  // namespace swell::api
