@@ -24,6 +24,7 @@ Items ItemsOf(const CelValue& list, CelBudget& budget) {
 // The search ends when the budget is spent.
 bool Has(const Items& items, const CelValue& wanted, CelBudget& budget) {
   return std::any_of(items.begin(), items.end(), [&](const CelValue& one) {
+    budget.Charge(1);
     return CelEqual(one, wanted, budget) || budget.left < 0;
   });
 }

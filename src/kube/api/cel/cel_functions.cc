@@ -124,6 +124,7 @@ Result<CelValue> Contains(const CelValue& item, const CelValue& in, CelBudget& b
   }
   if (!IsCelList(in)) return NoOverload();
   const int64_t size = CelSize(in);
+  SWELL_RETURN_IF_ERROR(budget.Spend(static_cast<size_t>(size)));
   for (int64_t i = 0; i < size; ++i) {
     if (CelEqual(item, CelItem(in, static_cast<size_t>(i), budget), budget)) return CelValue{true};
   }

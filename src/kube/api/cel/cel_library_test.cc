@@ -344,6 +344,13 @@ TEST(CelLibraries, SearchesCostWhatTheyCompare) {
                  text),
             kTooMuch);
   EXPECT_EQ(Eval("lists.range(1000).distinct().size()"), "1000");
+  // A condition of a device may take a thousand steps: what it names of the device is cheap.
+  std::string named = "self.attributes['gpu'].model == 'a'";
+  for (int i = 0; i < 59; ++i) named += " && self.attributes['gpu'].model == 'a'";
+  CelBudget budget{1000};
+  const json::Value device = J(R"({"attributes": {"gpu": {"model": "a"}}})");
+  const auto holds = CelProgram::Compile(named).value()->Evaluate(device, nullptr, budget);
+  ASSERT_TRUE(holds.ok()) << holds.status().message();
 }
 
 TEST(CelLibraries, FieldsThatMayBeMissing) {

@@ -58,7 +58,7 @@ const T* CelAs(const CelValue& value) {
 std::string_view CelObjectType(const CelObject& object);
 bool CelObjectsEqual(const CelObject& a, const CelObject& b, CelBudget& budget, int depth);
 std::string CelObjectText(const CelObject& object);
-// Of the texts in it; an optional value is as small as what leads to it.
+// The size of its texts. What an optional value holds is not counted.
 size_t CelObjectBytes(const CelObject& object);
 
 // cel_network.cc

@@ -133,6 +133,7 @@ bool CelFind(const CelValue& map, const CelValue& key, CelValue& out, CelBudget&
     budget.ChargeCopy(out);
     return true;
   }
+  budget.Charge(static_cast<size_t>(CelSize(map)) / 10);
   for (const auto& [one, value] : *std::get<CelMap>(map.data)) {
     if (!CelEqual(one, key, budget)) continue;
     out = value;
@@ -145,11 +146,11 @@ bool CelFind(const CelValue& map, const CelValue& key, CelValue& out, CelBudget&
 // Lists within lists may be shared, and there are more ways through them than items in memory.
 bool CelEqual(const CelValue& a, const CelValue& b, CelBudget& budget, int depth) {
   constexpr int kDepthMax = 128;
-  budget.Charge(1);
   if (depth > kDepthMax || budget.left < 0) return false;
   if (IsNumber(a) && IsNumber(b)) return AsNumber(a) == AsNumber(b);
   if (IsCelList(a) && IsCelList(b)) {
     const int64_t size = CelSize(a);
+    budget.Charge(1 + static_cast<size_t>(size) / 10);
     if (size != CelSize(b)) return false;
     for (int64_t i = 0; i < size; ++i) {
       const auto place = static_cast<size_t>(i);
@@ -160,6 +161,7 @@ bool CelEqual(const CelValue& a, const CelValue& b, CelBudget& budget, int depth
     return true;
   }
   if (IsCelMap(a) && IsCelMap(b)) {
+    budget.Charge(1);
     if (CelSize(a) != CelSize(b)) return false;
     for (const CelValue& key : CelKeys(a, budget)) {
       CelValue mine;
