@@ -3,9 +3,8 @@
 // others.
 // - Threads: core executor only.
 // - Ownership: the core's; streams and calls are their callers', and only looked at here.
-// - Invariants: a user with a uid has at most `of_user_max` open, also by tokens that the user
-// asked
-//   for and as whom the user acts.
+// - Invariants: a user with a uid has at most `of_user_max` open. What is opened with a token that
+//   the user has asked for, or on behalf of another, counts for the user, too.
 #pragma once
 
 #include <map>
