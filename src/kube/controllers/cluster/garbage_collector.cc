@@ -135,6 +135,18 @@ void GarbageCollector::Link(const std::string& uid,
   }
 }
 
+// A reference from another namespace names an owner that is not there: it must not hold what
+// others own, whose uid its author may have learned.
+bool GarbageCollector::Blocks(const Node& dependent,
+                              const std::string& owner_uid,
+                              const Node& owner) {
+  if (owner.resource.namespaced && dependent.ns != owner.ns) return false;
+  return std::any_of(dependent.owners.begin(), dependent.owners.end(),
+                     [&owner_uid](const api::OwnerReference& reference) {
+                       return reference.uid == owner_uid && reference.block_owner_deletion;
+                     });
+}
+
 void GarbageCollector::AddDependents(const std::string& uid) {
   auto it = dependents_.find(uid);
   if (it == dependents_.end()) return;
@@ -248,9 +260,7 @@ void GarbageCollector::ReconcileForeground(const std::string& uid, const Node& n
       const Node& child = nodes_.at(dependent);
       if (!child.deleting) queue_.Add(dependent);
       if (WaitsFor(dependent, uid)) continue;  // a circle would wait for ever
-      for (const api::OwnerReference& owner : child.owners) {
-        blocked = blocked || (owner.uid == uid && owner.block_owner_deletion);
-      }
+      blocked = blocked || Blocks(child, uid, node);
     }
   }
   if (blocked) return done(Duration::zero());  // each dependent that goes brings us back

@@ -56,6 +56,8 @@ class GarbageCollector {
   void AwaitSync();
   void CheckOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
   void Carry(const std::string& uid, const Verdict& verdict);
+  // Whether the dependent keeps an owner that is deleted in the foreground.
+  static bool Blocks(const Node& dependent, const std::string& owner_uid, const Node& owner);
   void ReconcileForeground(const std::string& uid, const Node& node, Done done);
   // Whether an object that is deleted in the foreground waits for `other`, directly or through
   // others.

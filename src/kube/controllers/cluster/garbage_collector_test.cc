@@ -104,6 +104,27 @@ TEST_F(GarbageTest, ForegroundDoesNotWaitForOthers) {
   EXPECT_TRUE(Exists("free"));
 }
 
+TEST_F(GarbageTest, NobodyHoldsOrDeletesWhatOthersOwnInAnotherNamespace) {
+  cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: theirs\n");
+  Make("top");
+  Make("middle", "top");
+  // Its author learned the uids of owners in `default`.
+  auto claim = [this](const std::string& owner) {
+    cluster_.Create(StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: claims-", owner,
+                           "\n  namespace: theirs\n  finalizers: [example.com/hold]\n",
+                           "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ",
+                           owner, ", uid: ", Uid(owner), ", blockOwnerDeletion: true}\n"));
+  };
+  claim("top");
+  claim("middle");
+  cluster_.Run(30 * kSecond);
+  EXPECT_TRUE(Exists("top"));
+  EXPECT_TRUE(Exists("middle"));
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
+  EXPECT_TRUE(UntilGone("middle"));
+  EXPECT_TRUE(UntilGone("top"));
+}
+
 TEST_F(GarbageTest, OrphanSetsTheDependentsFree) {
   Make("top");
   Make("middle", "top");
