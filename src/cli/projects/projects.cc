@@ -328,6 +328,8 @@ class ProjectWrite : public Action {
     flags.Text("--max-objects", &max_objects_, "N",
                "the most objects of one kind, such as pods, in the project's namespace "
                "(default 20000)");
+    flags.Text("--max-objects-mib", &max_objects_mib_, "N",
+               "the most MiB that all objects of the project's namespace have (default 512)");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
@@ -370,14 +372,8 @@ class ProjectWrite : public Action {
     if (isolated_ && open_) return Misuse("--isolated and --no-isolated exclude each other");
     if (isolated_ || open_) json::Set(spec, {"isolated"}, json::Value(isolated_));
     if (!pod_security_.empty()) json::Set(spec, {"podSecurity"}, pod_security_);
-    if (!max_objects_.empty()) {
-      const auto number = ParseInt(max_objects_);
-      if (!number || *number < 1 || *number > INT32_MAX) {
-        return Misuse(StrCat("--max-objects ", Quote(max_objects_),
-                             ": expected a whole number from 1 to ", INT32_MAX));
-      }
-      json::Set(spec, {"maxObjectsPerKind"}, *number);
-    }
+    SWELL_RETURN_IF_ERROR(SetCount("--max-objects", max_objects_, "maxObjectsPerKind", spec));
+    SWELL_RETURN_IF_ERROR(SetCount("--max-objects-mib", max_objects_mib_, "maxObjectsMib", spec));
     const bool fresh = tree.Find(name) == nullptr;
     if (autoscaling_ == "inherit" && !fresh) {
       json::Set(spec, {"autoscaling"}, json::Value(nullptr));
@@ -442,6 +438,20 @@ class ProjectWrite : public Action {
                   StrCat("--parent: project ", Quote(parent_), work,
                          "; delete that first: a project with projects below it has no work of its "
                          "own"));
+  }
+
+  static Status SetCount(std::string_view flag,
+                         const std::string& text,
+                         std::string_view field,
+                         json::Value& spec) {
+    if (text.empty()) return Status::Ok();
+    const auto number = ParseInt(text);
+    if (!number || *number < 1 || *number > INT32_MAX) {
+      return Misuse(
+          StrCat(flag, " ", Quote(text), ": expected a whole number from 1 to ", INT32_MAX));
+    }
+    json::Set(spec, {field}, *number);
+    return Status::Ok();
   }
 
   static Status SetSeconds(std::string_view flag,
@@ -513,7 +523,7 @@ class ProjectWrite : public Action {
   HostPathFlags host_paths_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
-  std::string pod_security_, autoscaling_, max_objects_;
+  std::string pod_security_, autoscaling_, max_objects_, max_objects_mib_;
   bool isolated_ = false, open_ = false;
 };
 

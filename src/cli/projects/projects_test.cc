@@ -59,6 +59,14 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
             0);
   EXPECT_EQ(out_, "300");
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects", "0"}), 2);
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects-mib", "64"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o",
+                 "jsonpath={.items[0].spec.maxObjectsMib}"}),
+            0);
+  EXPECT_EQ(out_, "64");
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects-mib", "many"}), 2);
+  EXPECT_NE(err_.find("--max-objects-mib \"many\": expected a whole number"), std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"swell", "project", "list", "-o", "wide"}), 0) << err_;
   EXPECT_NE(out_.find("2.5 GPUs at most, fair share\n"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "unlimited"}), 0)

@@ -50,6 +50,17 @@ std::string FieldText(const api::KindInfo& kind,
   return {};
 }
 
+int64_t GrowthOf(const Core& core, store::EventType type, const store::Entry& entry) {
+  const store::EntryPtr before = core.store.Latest(entry.key);
+  const int64_t after =
+      type == store::EventType::kDeleted ? 0 : static_cast<int64_t>(entry.text->size());
+  return after - (before ? static_cast<int64_t>(before->text->size()) : 0);
+}
+
+void RunGrowthHooks(Core& core, const store::Key& key, int64_t bytes) {
+  for (const GrowthHook hook : core.hooks.growth()) hook(core, key, bytes);
+}
+
 }  // namespace
 
 Core::Core(Executor& executor_in,
@@ -187,12 +198,15 @@ void WriteEntry(Core& core,
                 store::EventType type,
                 const store::EntryPtr& entry,
                 WriteDone done) {
+  const int64_t growth = GrowthOf(core, type, *entry);
+  RunGrowthHooks(core, entry->key, growth);
   core.store.Write(
       type, entry,
-      [weak = core.weak_from_this(), type, entry, written = core.hooks.Of(kind).written,
+      [weak = core.weak_from_this(), type, entry, growth, written = core.hooks.Of(kind).written,
        done = std::move(done)](const Status& status) {
         const auto core = weak.lock();
         if (!core) return;
+        if (!status.ok()) RunGrowthHooks(*core, entry->key, -growth);
         if (written != nullptr) written(*core, type, entry, status.ok());
         for (const WrittenHook hook : core->hooks.written()) {
           hook(*core, type, entry, status.ok());

@@ -38,6 +38,9 @@ struct Admission {
 Admission AdmissionOf(Core& core, Call& call);
 
 using WrittenHook = void (*)(Core&, store::EventType, const store::EntryPtr&, bool ok);
+// A write that is accepted makes the stored object so many bytes larger (a deletion smaller); if it
+// fails, the opposite follows.
+using GrowthHook = void (*)(Core&, const store::Key&, int64_t bytes);
 
 struct ResourceHooks {
   // Completes a new object, or refuses it.
@@ -68,10 +71,14 @@ class HookTable {
   // Runs after the writes of every resource, after its own hook.
   void AddWritten(WrittenHook hook) { written_.push_back(hook); }
   const std::vector<WrittenHook>& written() const { return written_; }
+  // Runs with the writes of every resource.
+  void AddGrowth(GrowthHook hook) { growth_.push_back(hook); }
+  const std::vector<GrowthHook>& growth() const { return growth_; }
 
  private:
   std::map<std::string, ResourceHooks, std::less<>> hooks_;
   std::vector<WrittenHook> written_;
+  std::vector<GrowthHook> growth_;
 };
 
 }  // namespace swell::apiserver

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
+#include "kube/apiserver/access/access.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -23,7 +24,8 @@ struct Count {
 
 struct Bound {
   std::string project;
-  int64_t most = 0;
+  int64_t most = 0;  // of a kind
+  int64_t mib = 0;   // of all kinds together
 };
 
 struct ObjectCounts final : CorePart {
@@ -31,6 +33,7 @@ struct ObjectCounts final : CorePart {
   // Names of pods that have ended, by namespace: as with a ResourceQuota of pods they do not count.
   // The pod janitor deletes the oldest of them. Those that a finalizer keeps count again.
   std::map<std::string, std::set<std::string>> ended;
+  std::map<std::string, int64_t> bytes;                // by namespace; with what is accepted
   std::optional<std::map<std::string, Bound>> bounds;  // by namespace; empty: to be read anew
   std::map<std::string, int64_t> generations;          // of the projects that they are from
 };
@@ -61,7 +64,8 @@ void ReadBounds(const Core& core, ObjectCounts& counts) {
     const auto owner = by_namespace.find(ns);
     if (owner == by_namespace.end() || owner->second != api::Name(*project)) continue;
     bounds[ns] = {owner->second,
-                  json::GetInt(*project, {"spec", "maxObjectsPerKind"}, kObjectsPerKindMax)};
+                  json::GetInt(*project, {"spec", "maxObjectsPerKind"}, kObjectsPerKindMax),
+                  json::GetInt(*project, {"spec", "maxObjectsMib"}, kObjectsMibMax)};
   }
 }
 
@@ -107,6 +111,14 @@ void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& ent
   if (resources.empty()) counts.by_namespace.erase(key.ns);
 }
 
+void AddBytes(Core& core, const store::Key& key, int64_t bytes) {
+  if (!IsCounted(key) || bytes == 0) return;
+  auto& all = core.Get<ObjectCounts>().bytes;
+  const auto found = all.try_emplace(key.ns, 0).first;
+  found->second += bytes;
+  if (found->second == 0) all.erase(found);
+}
+
 int64_t HowMany(const ObjectCounts& counts, const store::Key& key) {
   const auto resources = counts.by_namespace.find(key.ns);
   if (resources == counts.by_namespace.end()) return 0;
@@ -117,26 +129,18 @@ int64_t HowMany(const ObjectCounts& counts, const store::Key& key) {
   return ended == counts.ended.end() ? all : all - static_cast<int64_t>(ended->second.size());
 }
 
-}  // namespace
-
-void RegisterObjectCounts(Core& core) {
-  auto& counts = core.Add(std::make_unique<ObjectCounts>());
-  for (const store::EntryPtr& entry : core.store.TakeSnapshot().entries) {
-    const store::Key& key = entry->key;
-    if (IsCounted(key)) ++counts.by_namespace[key.ns][key.resource].durable;
-    NoteEnded(counts, store::EventType::kAdded, *entry);
-  }
-  core.hooks.AddWritten(ObjectWritten);
+// nullptr: the namespace has none.
+const Bound* BoundOf(const Core& core, ObjectCounts& counts, const std::string& ns) {
+  if (!counts.bounds) ReadBounds(core, counts);
+  const auto found = counts.bounds->find(ns);
+  return found == counts.bounds->end() ? nullptr : &found->second;
 }
 
-Status CheckObjectCount(const Admission& admission) {
-  const store::Key key = KeyFor(admission.kind, admission.ns, admission.name);
-  if (!IsCounted(key)) return Status::Ok();
-  auto& counts = admission.core.Get<ObjectCounts>();
-  if (!counts.bounds) ReadBounds(admission.core, counts);
-  const auto bound = counts.bounds->find(key.ns);
-  if (bound == counts.bounds->end()) return Status::Ok();
-  const auto& [project, most] = bound->second;
+Status CheckCount(const Admission& admission,
+                  const ObjectCounts& counts,
+                  const store::Key& key,
+                  const Bound& bound) {
+  const auto& [project, most, mib] = bound;
   const int64_t there = HowMany(counts, key);
   if (there < most) return Status::Ok();
   return ForbiddenError(
@@ -147,6 +151,61 @@ Status CheckObjectCount(const Admission& admission) {
              "; delete some, or have an administrator raise spec.maxObjectsPerKind of the project "
              "(swell project edit ",
              project, " --max-objects N)"));
+}
+
+Status CheckBytes(const Admission& admission,
+                  const ObjectCounts& counts,
+                  const std::string& ns,
+                  const Bound& bound) {
+  const auto there = counts.bytes.find(ns);
+  if (there == counts.bytes.end() || there->second < bound.mib << 20) return Status::Ok();
+  return ForbiddenError(
+      admission.kind, admission.name,
+      StrCat("exceeded quota: the objects of project ", bound.project, " in namespace ", ns,
+             " have ", there->second >> 20, " MiB, and may have ", bound.mib,
+             " MiB; delete some, or have an administrator raise spec.maxObjectsMib of the project "
+             "(swell project edit ",
+             bound.project, " --max-objects-mib N)"));
+}
+
+}  // namespace
+
+void RegisterObjectCounts(Core& core) {
+  auto& counts = core.Add(std::make_unique<ObjectCounts>());
+  for (const store::EntryPtr& entry : core.store.TakeSnapshot().entries) {
+    const store::Key& key = entry->key;
+    if (IsCounted(key)) {
+      ++counts.by_namespace[key.ns][key.resource].durable;
+      counts.bytes[key.ns] += static_cast<int64_t>(entry->text->size());
+    }
+    NoteEnded(counts, store::EventType::kAdded, *entry);
+  }
+  core.hooks.AddWritten(ObjectWritten);
+  core.hooks.AddGrowth(AddBytes);
+}
+
+Status CheckObjectCount(const Admission& admission) {
+  const store::Key key = KeyFor(admission.kind, admission.ns, admission.name);
+  if (!IsCounted(key)) return Status::Ok();
+  auto& counts = admission.core.Get<ObjectCounts>();
+  const Bound* bound = BoundOf(admission.core, counts, key.ns);
+  if (bound == nullptr) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(CheckCount(admission, counts, key, *bound));
+  return CheckBytes(admission, counts, key.ns, *bound);
+}
+
+Status CheckObjectGrowth(const Admission& admission,
+                         const json::Value& object,
+                         const store::Entry& old) {
+  if (!IsCounted(old.key) || admission.call == nullptr || IsSystem(admission.call->user) ||
+      IsNode(admission.call->user)) {
+    return Status::Ok();
+  }
+  auto& counts = admission.core.Get<ObjectCounts>();
+  const Bound* bound = BoundOf(admission.core, counts, old.key.ns);
+  if (bound == nullptr) return Status::Ok();
+  Status full = CheckBytes(admission, counts, old.key.ns, *bound);
+  return full.ok() || json::Print(object).size() <= old.text->size() ? Status::Ok() : full;
 }
 
 void CountObject(const Admission& admission) {

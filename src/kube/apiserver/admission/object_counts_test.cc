@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/apiserver/test_server.h"
+#include "kube/store/memory_backend.h"
 
 namespace swell::apiserver {
 namespace {
@@ -128,6 +129,97 @@ TEST_F(ObjectCountsTest, PodsThatHaveEndedDoNotCount) {
   EXPECT_EQ(server_.Delete(StrCat(kLabPods, "/c")).status, 200);
   EXPECT_EQ(make("a"), 201);
   EXPECT_EQ(make("c"), 403);
+}
+
+// A project that may have one MiB. Objects are of a researcher's.
+class ObjectBytesTest : public ObjectCountsTest {
+ protected:
+  void SetUp() override {
+    ObjectCountsTest::SetUp();
+    SetBounds(R"({"maxObjectsPerKind":100,"maxObjectsMib":1})");
+  }
+  void SetBounds(const std::string& spec) {
+    const Answer set = server_.Merge(kProject, StrCat(R"({"spec":)", spec, "}"));
+    EXPECT_EQ(set.status, 200) << set.text;
+  }
+  static std::string Data(size_t kib) {
+    return StrCat(R"("data":{"x":")", std::string(kib << 10, 'x'), R"("})");
+  }
+  Answer Make(const std::string& plural, const std::string& name, size_t kib) {
+    return server_.Post(
+        StrCat("/api/v1/namespaces/lab/", plural),
+        StrCat(R"({"metadata":{"name":")", name, R"("},)",
+               plural == "secrets" ? "\"stringData\"" + Data(kib).substr(6) : Data(kib), "}"));
+  }
+  Answer Change(const std::string& name, size_t kib) {
+    return server_.Merge(StrCat(kLabMaps, "/", name), StrCat("{", Data(kib), "}"));
+  }
+};
+
+TEST_F(ObjectBytesTest, AProjectsObjectsHaveNoMoreBytesThanTheyMay) {
+  EXPECT_EQ(Make("configmaps", "a", 600).status, 201);
+  EXPECT_EQ(Make("secrets", "b", 600).status, 201);
+  const Answer refused = Make("configmaps", "c", 0);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(
+      refused.Message(),
+      "configmaps \"c\" is forbidden: exceeded quota: the objects of project lab in namespace "
+      "lab have 1 MiB, and may have 1 MiB; delete some, or have an administrator raise "
+      "spec.maxObjectsMib of the project (swell project edit lab --max-objects-mib N)");
+  // Of every kind; other namespaces have room.
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("p")).status, 403);
+  EXPECT_EQ(server_.Post(kPods, PodJson("p")).status, 201);
+  EXPECT_EQ(server_.Delete(StrCat(kLabMaps, "/a")).status, 200);
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("p")).status, 201);
+  EXPECT_EQ(Make("configmaps", "a", 600).status, 201);
+  EXPECT_EQ(Make("configmaps", "c", 0).status, 403);
+  SetBounds(R"({"maxObjectsMib":2})");
+  EXPECT_EQ(Make("configmaps", "c", 0).status, 201);
+}
+
+TEST_F(ObjectBytesTest, ObjectsDoNotGrowBeyondItEither) {
+  EXPECT_EQ(Make("configmaps", "a", 1).status, 201);
+  EXPECT_EQ(Make("configmaps", "b", 600).status, 201);
+  EXPECT_EQ(Change("a", 600).status, 200);
+  EXPECT_EQ(Change("a", 601).status, 403);
+  // What the system writes about them goes on.
+  auto by_system = server_.Request("PATCH", StrCat(kLabMaps, "/a"),
+                                   R"({"metadata":{"annotations":{"seen":"yes"}}})",
+                                   "application/merge-patch+json");
+  by_system.user = {"system:kube-controller-manager", "", {}};
+  EXPECT_EQ(server_.Send(std::move(by_system)).status, 200);
+  EXPECT_EQ(Change("a", 1).status, 200);
+  EXPECT_EQ(Change("a", 300).status, 200);
+  EXPECT_EQ(server_.Delete(StrCat(kLabMaps, "/b")).status, 200);
+  EXPECT_EQ(Change("a", 900).status, 200);
+}
+
+TEST_F(ObjectBytesTest, ANewServerCountsTheBytesThatAreStored) {
+  EXPECT_EQ(Make("configmaps", "a", 600).status, 201);
+  EXPECT_EQ(Make("configmaps", "b", 600).status, 201);
+  server_.server = ApiServer::Create(server_.executor, server_.executor, server_.random,
+                                     *server_.store, Options{});
+  EXPECT_EQ(Make("configmaps", "c", 0).status, 403);
+  EXPECT_EQ(Change("a", 100).status, 200);
+  EXPECT_EQ(Make("configmaps", "c", 0).status, 201);
+}
+
+TEST_F(ObjectBytesTest, WritesThatFailTakeNoRoom) {
+  const auto disk = std::make_shared<store::MemoryDisk>();
+  server_.server.reset();
+  server_.store = std::move(store::Store::Open(server_.executor,
+                                               store::MakeFaultyBackend(server_.executor, disk)))
+                      .value();
+  server_.server = ApiServer::Create(server_.executor, server_.executor, server_.random,
+                                     *server_.store, Options{});
+  SetUp();
+  EXPECT_EQ(Make("configmaps", "a", 600).status, 201);
+  disk->failing_commits = 3;
+  EXPECT_EQ(Make("configmaps", "b", 600).status, 507);
+  EXPECT_EQ(Change("a", 900).status, 507);
+  EXPECT_EQ(server_.Delete(StrCat(kLabMaps, "/a")).status, 507);
+  EXPECT_EQ(Make("configmaps", "b", 600).status, 201);
+  EXPECT_EQ(Make("configmaps", "c", 0).status, 403);
 }
 
 TEST_F(ObjectCountsTest, EventsHaveBoundsOfTheirOwn) {

@@ -201,6 +201,7 @@ void UpdateObject(Core& core,
   if (status.ok() && admission.subresource == "resize") {
     status = ChargeQuota(admission, object, before.get());
   }
+  if (status.ok() && !same) status = CheckObjectGrowth(admission, object, *old);
   if (!status.ok()) {
     done(status);
     return;
