@@ -447,8 +447,7 @@ class ProjectWrite : public Action {
     if (text.empty()) return Status::Ok();
     const auto number = ParseInt(text);
     if (!number || *number < 1 || *number > INT32_MAX) {
-      return Misuse(
-          StrCat(flag, " ", Quote(text), ": expected a whole number from 1 to ", INT32_MAX));
+      return Misuse(StrCat(flag, " ", Quote(text), ": expected an integer from 1 to ", INT32_MAX));
     }
     json::Set(spec, {field}, *number);
     return Status::Ok();

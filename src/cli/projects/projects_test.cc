@@ -65,7 +65,8 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
             0);
   EXPECT_EQ(out_, "64");
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects-mib", "many"}), 2);
-  EXPECT_NE(err_.find("--max-objects-mib \"many\": expected a whole number"), std::string::npos)
+  EXPECT_NE(err_.find("--max-objects-mib \"many\": expected an integer from 1 to"),
+            std::string::npos)
       << err_;
   EXPECT_EQ(Run({"swell", "project", "list", "-o", "wide"}), 0) << err_;
   EXPECT_NE(out_.find("2.5 GPUs at most, fair share\n"), std::string::npos) << out_;

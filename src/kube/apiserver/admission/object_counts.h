@@ -22,7 +22,7 @@ void RegisterObjectCounts(Core& core);
 // `pods "x" is forbidden: exceeded quota: …`
 Status CheckObjectCount(const Admission& admission);
 // The same for what people change: an object does not grow while the namespace holds all that it
-// may. What the system itself changes is never refused, so that jobs go on.
+// may. What the system itself changes is never refused, so that jobs continue.
 Status CheckObjectGrowth(const Admission& admission,
                          const json::Value& object,
                          const store::Entry& old);

@@ -166,7 +166,7 @@ TEST_F(ObjectBytesTest, AProjectsObjectsHaveNoMoreBytesThanTheyMay) {
       "configmaps \"c\" is forbidden: exceeded quota: the objects of project lab in namespace "
       "lab have 1 MiB, and may have 1 MiB; delete some, or have an administrator raise "
       "spec.maxObjectsMib of the project (swell project edit lab --max-objects-mib N)");
-  // Of every kind; other namespaces have room.
+  // Every kind counts; other namespaces have room.
   EXPECT_EQ(server_.Post(kLabPods, PodJson("p")).status, 403);
   EXPECT_EQ(server_.Post(kPods, PodJson("p")).status, 201);
   EXPECT_EQ(server_.Delete(StrCat(kLabMaps, "/a")).status, 200);
@@ -182,7 +182,7 @@ TEST_F(ObjectBytesTest, ObjectsDoNotGrowBeyondItEither) {
   EXPECT_EQ(Make("configmaps", "b", 600).status, 201);
   EXPECT_EQ(Change("a", 600).status, 200);
   EXPECT_EQ(Change("a", 601).status, 403);
-  // What the system writes about them goes on.
+  // The system still writes to them.
   auto by_system = server_.Request("PATCH", StrCat(kLabMaps, "/a"),
                                    R"({"metadata":{"annotations":{"seen":"yes"}}})",
                                    "application/merge-patch+json");
