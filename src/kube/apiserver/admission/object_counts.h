@@ -13,7 +13,7 @@ namespace swell::apiserver {
 
 // Where the project does not say it (spec.maxObjectsPerKind).
 inline constexpr int64_t kObjectsPerKindMax = 20'000;
-// As spec.maxObjectsMib. Some 20,000 pods with their jobs have 400 MiB.
+// As spec.maxObjectsMib. 20,000 pods, each with its job and its PodGroup, have some 220 MiB.
 inline constexpr int64_t kObjectsMibMax = 512;
 
 // Adds what the server keeps about it, and counts what is stored.
