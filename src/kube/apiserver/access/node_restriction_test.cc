@@ -200,6 +200,39 @@ TEST_F(FewStreamsTest, OneUserLeavesPlacesToTheOthers) {
   EXPECT_EQ(Watch(token).sink->stream_status, 200);
 }
 
+// Users of a token file may have names only.
+TEST_F(FewStreamsTest, AUserWithoutAUidHasNoMorePlaces) {
+  auto watch_as = [this](const api::UserInfo& user) {
+    auto request = test_.Request("GET", StrCat(kPods, "?watch=true"));
+    request.user = user;
+    TestWatch watch;
+    watch.sink = std::make_shared<TestSink>();
+    watch.call = test_.server->Handle(std::move(request), watch.sink);
+    test_.executor.RunPosted();
+    return watch;
+  };
+  const api::UserInfo bob{"bob", "", {"team"}};
+  const Answer bound = AsRoot(
+      "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+      R"({"metadata":{"name":"team"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+      R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"team"}]})");
+  ASSERT_EQ(bound.status, 201) << bound.text;
+  std::vector<TestWatch> his;
+  for (int i = 0; i < 3; ++i) his.push_back(watch_as(bob));
+  EXPECT_EQ(his.back().sink->stream_status, 200);
+  const TestWatch refused = watch_as(bob);
+  EXPECT_EQ(refused.sink->answer.status, 429);
+  EXPECT_NE(refused.sink->answer.BodyString().find("bob"), std::string::npos);
+  EXPECT_EQ(watch_as({"jim", "", {"team"}}).sink->stream_status, 200);
+  his.pop_back();
+  test_.executor.RunPosted();
+  EXPECT_EQ(watch_as(bob).sink->stream_status, 200);
+  // The system's own have all that they need.
+  std::vector<TestWatch> ours;
+  for (int i = 0; i < 5; ++i) ours.push_back(watch_as({"system:kube-scheduler", "", {"team"}}));
+  EXPECT_EQ(ours.back().sink->stream_status, 200);
+}
+
 TEST(TokenLivesTest, LivesOfTokensAreBounded) {
   Options options{.token_key = std::make_shared<const TestTokenKey>()};
   options.token_life_max = std::chrono::hours(2);

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/registered_users.h"
 
@@ -76,7 +77,11 @@ void OpenStreams::Sweep(OfUser& all) const {
 std::vector<OpenStreams::OfUser*> OpenStreams::Of(const Call& call) {
   std::vector<OfUser*> all;
   for (const api::UserInfo* user : {&call.user, &call.impersonator}) {
-    if (!user->uid.empty()) all.push_back(&users_[user->uid]);
+    if (!user->uid.empty()) {
+      all.push_back(&users_[user->uid]);
+    } else if (!user->name.empty() && !IsSystem(*user) && !IsNode(*user)) {
+      all.push_back(&users_[StrCat("name ", user->name)]);
+    }
     for (const auto& [key, values] : user->extra) {
       if (key == kRequesterExtra && !values.empty()) all.push_back(&users_[values.front()]);
     }

@@ -3,8 +3,9 @@
 // others.
 // - Threads: core executor only.
 // - Ownership: the core's; streams and calls are their callers', and only looked at here.
-// - Invariants: a user with a uid has at most `of_user_max` open. What is opened with a token that
-//   the user has asked for, or on behalf of another, counts for the user, too.
+// - Invariants: a user has at most `of_user_max` open. What is opened with a token that the user has
+//   asked for, or on behalf of another, counts for the user, too. The system's own users and nodes
+//   have no bound.
 #pragma once
 
 #include <map>
@@ -23,7 +24,7 @@ class OpenStreams final : public CorePart {
   OpenStreams(Executor& executor, size_t of_user_max)
       : executor_(executor), of_user_max_(of_user_max) {}
 
-  // A call that may last, of a user with a uid. kTooManyRequests: the user has no more places.
+  // A call that may last. kTooManyRequests: the user has no more places.
   Status Add(const CallPtr& call);
   // What an upgraded call has become: the handler uses the answer in place of `stream`.
   api::DuplexPtr Add(const Call& call, api::DuplexPtr stream);
@@ -43,7 +44,7 @@ class OpenStreams final : public CorePart {
 
   Executor& executor_;
   const size_t of_user_max_;
-  std::map<std::string, OfUser> users_;  // by uid
+  std::map<std::string, OfUser> users_;  // by uid; by name where users have none
 };
 
 // Adds it, and ends what deleted users have open.
