@@ -139,9 +139,9 @@ void AgentProcess::Start() {
                        names_.get(), process_->random().Next(), health_.get()},
       nodes_);
   if (kubelets_) {
-    const auto forwarded = edge::MakeForwardPlaces();
+    const auto places = edge::MakeNodePlaces();
     for (node::NodeAgent* node : fleet_->nodes()) {
-      kubelets_->Serve(node->name(), edge::MakeKubeletEndpoints(*node, forwarded));
+      kubelets_->Serve(node->name(), edge::MakeKubeletEndpoints(*node, places));
     }
     io_thread_ = std::thread([this] { io_.Run(); });
   }

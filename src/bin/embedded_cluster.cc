@@ -329,9 +329,9 @@ void EmbeddedCluster::Impl::StartComponents() {
       std::make_unique<node::NodeFleet>(node::AgentPlugs{core, clock, server, runtime->runtime(),
                                                          names.get(), random.Next(), health.get()},
                                         node_configs);
-  const auto forwarded = edge::MakeForwardPlaces();
+  const auto places = edge::MakeNodePlaces();
   for (node::NodeAgent* node : fleet->nodes()) {
-    kubelets[node->name()] = edge::MakeKubeletEndpoints(*node, forwarded);
+    kubelets[node->name()] = edge::MakeKubeletEndpoints(*node, places);
   }
   fleet->Start();
 }

@@ -300,9 +300,7 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     return;
   }
   std::string query = NodeQuery(*call);
-  if (call->info.subresource == "portforward") {
-    AddParameter(query, "user", CountedUser(core, *call));
-  }
+  if (!log) AddParameter(query, "user", CountedUser(core, *call));
   ForwardToNode(core, call, node, NodePath(*call, container), std::move(query));
 }
 

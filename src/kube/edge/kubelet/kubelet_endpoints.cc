@@ -13,6 +13,8 @@ namespace {
 // A port takes two of a WebSocket's 256 channels.
 constexpr size_t kPortsMax = 100;
 constexpr size_t kForwardedPart = 8;
+// A command has six: the client's, three pipes, two for its process. All together have half.
+constexpr size_t kCommandPart = 12;
 
 // Segments of the path, unescaped; empty when an escape is bad.
 std::vector<std::string> PathSegments(std::string_view path) {
@@ -61,6 +63,14 @@ Result<std::vector<uint16_t>> Ports(const std::vector<std::pair<std::string, std
   return ports;
 }
 
+// The stream, which keeps the place until it is dropped.
+api::DuplexPtr Holding(FairPlaces::Place place, api::DuplexPtr stream) {
+  api::DuplexStream* const to = stream.get();
+  auto held = std::make_shared<std::pair<FairPlaces::Place, api::DuplexPtr>>(std::move(place),
+                                                                             std::move(stream));
+  return {std::move(held), to};
+}
+
 // Connects to a pod's port, in a place that the connection holds until it is dropped.
 auto DialInPlace(node::Runtime& runtime,
                  std::string pod_uid,
@@ -77,8 +87,7 @@ auto DialInPlace(node::Runtime& runtime,
     }
     runtime->Dial(uid, port, [place, done = std::move(done)](Result<api::DuplexPtr> to) {
       if (!to.ok()) return done(std::move(to));
-      auto held = std::make_shared<std::pair<FairPlaces::Place, api::DuplexPtr>>(place, *to);
-      done(api::DuplexPtr(held, to->get()));
+      done(Holding(place, std::move(*to)));
     });
   };
 }
@@ -154,8 +163,15 @@ Status KubeletEndpoints::Command(const api::RestRequest& request,
   command.open = [runtime = &agent_.runtime(), ref = *ref, spec](node::StdioCallback done) {
     runtime->OpenStdio(ref, spec, std::move(done));
   };
+  const FairPlaces::Place place = places_.commands->Take(ValueOf(query, "user"));
+  if (place == nullptr) {
+    return Status(Code::kTooManyRequests,
+                  StrCat(places_.commands->taken(),
+                         " commands run in pods, and too many of them are yours: end some"));
+  }
   auto wire = sink.OnUpgrade(agreement.headers);
   if (wire == nullptr) return Status(Code::kBadRequest, "this connection cannot be upgraded");
+  wire = Holding(place, std::move(wire));
   ServeCommand(agent_.executor(), agreement, std::move(wire), std::move(command));
   return Status::Ok();
 }
@@ -185,18 +201,18 @@ Status KubeletEndpoints::PortForward(const api::RestRequest& request,
   PortForwardRequest forward{
       .pod = StrCat(api::Name(*pod), "_", api::Namespace(*pod), ", uid ", uid),
       .ports = std::move(ports),
-      .dial = DialInPlace(agent_.runtime(), uid, forwarded_, ValueOf(query, "user"))};
+      .dial = DialInPlace(agent_.runtime(), uid, places_.forwarded, ValueOf(query, "user"))};
   ServePortForward(agent_.executor(), agreement, std::move(wire), std::move(forward));
   return Status::Ok();
 }
 
-std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent,
-                                                       std::shared_ptr<FairPlaces> forwarded) {
-  return std::make_shared<KubeletEndpoints>(agent, std::move(forwarded));
+std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent, NodePlaces places) {
+  return std::make_shared<KubeletEndpoints>(agent, std::move(places));
 }
 
-std::shared_ptr<FairPlaces> MakeForwardPlaces() {
-  return std::make_shared<FairPlaces>(DescriptorLimit() / kForwardedPart);
+NodePlaces MakeNodePlaces() {
+  return {.forwarded = std::make_shared<FairPlaces>(DescriptorLimit() / kForwardedPart),
+          .commands = std::make_shared<FairPlaces>(DescriptorLimit() / kCommandPart)};
 }
 
 }  // namespace swell::edge

@@ -3,7 +3,8 @@
 //
 //   /exec/NAMESPACE/POD/CONTAINER?command=…&input=1&output=1&error=1&tty=1    GET or POST
 //   /attach/NAMESPACE/POD/CONTAINER?input=1&output=1&error=1&tty=1
-//   /portForward/NAMESPACE/POD?port=…&user=NAME    the user is one that connections are counted for
+//   /portForward/NAMESPACE/POD?port=…
+// With user=NAME: who commands and connections are counted for.
 // A pod's uid may stand between its name and what follows, as kubelets allow.
 //
 // - Threads: core executor only. The agent outlives the handler.
@@ -15,16 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/fair_places.h"
 #include "kube/api/rest/rest.h"
+#include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/node/kubelet_handler.h"
 
 namespace swell::edge {
 
 class KubeletEndpoints final : public api::RestHandler {
  public:
-  KubeletEndpoints(node::NodeAgent& agent, std::shared_ptr<FairPlaces> forwarded)
-      : agent_(agent), plain_(agent), forwarded_(std::move(forwarded)) {}
+  KubeletEndpoints(node::NodeAgent& agent, NodePlaces places)
+      : agent_(agent), plain_(agent), places_(std::move(places)) {}
 
   [[nodiscard]] std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) override;
@@ -43,7 +44,7 @@ class KubeletEndpoints final : public api::RestHandler {
 
   node::NodeAgent& agent_;
   node::KubeletHandler plain_;
-  const std::shared_ptr<FairPlaces> forwarded_;
+  const NodePlaces places_;
 };
 
 }  // namespace swell::edge

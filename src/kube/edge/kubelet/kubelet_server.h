@@ -59,12 +59,16 @@ class KubeletServer {
   std::map<std::string, std::unique_ptr<Node>> nodes_;
 };
 
+// What users may hold of the connections into pods. All nodes of a process share the descriptors.
+struct NodePlaces {
+  std::shared_ptr<FairPlaces> forwarded;  // connections to ports
+  std::shared_ptr<FairPlaces> commands;   // exec and attach
+};
+
 // A node's whole kubelet API: node::KubeletHandler's answers, and exec, attach and portForward
-// over SPDY and WebSocket. The agent outlives it. `forwarded` is for the connections that are
-// forwarded to pods: all nodes of a process share the descriptors.
-std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent,
-                                                       std::shared_ptr<FairPlaces> forwarded);
-// Places for a part of the connections that this process may have open.
-std::shared_ptr<FairPlaces> MakeForwardPlaces();
+// over SPDY and WebSocket. The agent outlives it.
+std::shared_ptr<api::RestHandler> MakeKubeletEndpoints(node::NodeAgent& agent, NodePlaces places);
+// Places for a part of the descriptors that this process may have open.
+NodePlaces MakeNodePlaces();
 
 }  // namespace swell::edge

@@ -46,7 +46,8 @@ class KubeletTest : public ::testing::Test {
     fleet_ = std::make_unique<node::NodeFleet>(
         node::AgentPlugs{core_, clock_, server_, *runtime_, nullptr, 7},
         std::vector<node::NodeConfig>{node});
-    endpoints_ = std::make_shared<WireWatch>(MakeKubeletEndpoints(*fleet_->Find("n1"), forwarded_));
+    endpoints_ = std::make_shared<WireWatch>(
+        MakeKubeletEndpoints(*fleet_->Find("n1"), {forwarded_, commands_}));
     fleet_->Start();
     front_ = std::make_unique<HttpFront>(core_, *server_, HttpFrontConfig{});
     http_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, net::ServerConfig{});
@@ -150,6 +151,7 @@ class KubeletTest : public ::testing::Test {
   std::unique_ptr<node::SimulatedRuntime> runtime_;
   std::unique_ptr<node::NodeFleet> fleet_;
   const std::shared_ptr<FairPlaces> forwarded_ = std::make_shared<FairPlaces>(4);
+  const std::shared_ptr<FairPlaces> commands_ = std::make_shared<FairPlaces>(4);
   std::shared_ptr<WireWatch> endpoints_;
   std::unique_ptr<HttpFront> front_;
   std::unique_ptr<net::HttpServer> http_;
@@ -219,6 +221,30 @@ TEST_F(KubeletTest, OneUsersForwardedConnectionsLeavePlacesToOthers) {
   EXPECT_NE(forwarded_->Take("another"), nullptr);
   local.front()->Close();
   EXPECT_TRUE(Until([&] { return forwarded_->taken() == 1; }));
+}
+
+TEST_F(KubeletTest, OneUsersCommandsLeavePlacesToOthers) {
+  MakePod("a", "n1", "Running");
+  // One user may hold two of the four places. A command without an end of its input stays.
+  std::vector<std::unique_ptr<CommandClient>> running;
+  for (size_t i = 1; i <= 2; ++i) {
+    CommandOptions options;
+    options.ns = "default";
+    options.pod = "a";
+    options.container = "main";
+    options.command = {"cat"};
+    options.input = true;
+    running.push_back(StartCommand(
+        core_, transport_, {}, options,
+        {.on_output = [](bool, const api::Chunk&) {}, .on_exit = [](const Result<int>&) {}}));
+    ASSERT_TRUE(Until([&] { return commands_->taken() == i; }));
+  }
+  EXPECT_EQ(Run("a", "main", {"ls"}),
+            "2 commands run in pods, and too many of them are yours: end some");
+  EXPECT_NE(commands_->Take("another"), nullptr);
+  running.pop_back();
+  EXPECT_TRUE(Until([&] { return commands_->taken() == 1; }));
+  EXPECT_EQ(Run("a", "main", {"ls"}), "simulated: ls\nexit 0");
 }
 
 TEST_F(KubeletTest, ANodesEndpointsAreItsProxy) {
