@@ -36,6 +36,38 @@ try:
 except OSError as error:
     print("nobody")
 """
+# Questions that begin no connection: segments with no flag, with FIN, and with FIN, PSH and URG to a port where
+# nothing listens, and ICMP's question for the time. Tells which are answered.
+ODD_CLIENT = """
+import socket, struct, sys
+to, answered = sys.argv[1], []
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+    own.connect((to, 1))
+    here = own.getsockname()[0]
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total >> 16) + (total & 0xffff)
+    return ~(total + (total >> 16)) & 0xffff
+def ask(name, protocol, packet, is_answer):
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol) as raw:
+        raw.settimeout(0.5)
+        raw.sendto(packet, (to, 0))
+        try:
+            while not (told := raw.recvfrom(200))[1][0] == to or not is_answer(told[0][20:]):
+                pass
+            answered.append(name)
+        except OSError:
+            pass
+for name, flags in (("none", 0), ("fin", 1), ("xmas", 0x29)):
+    tcp = struct.pack("!HHIIBBHHH", 5000 + flags, 7, 1, 0, 0x50, flags, 1000, 0, 0)
+    about = socket.inet_aton(here) + socket.inet_aton(to) + struct.pack("!BBH", 0, 6, len(tcp))
+    tcp = tcp[:16] + struct.pack("!H", checksum(about + tcp)) + tcp[18:]
+    ask(name, socket.IPPROTO_TCP, tcp, lambda told: told[:2] == struct.pack("!H", 7))
+stamp = struct.pack("!BBHHHIII", 13, 0, 0, 9, 1, 0, 0, 0)
+stamp = stamp[:2] + struct.pack("!H", checksum(stamp)) + stamp[4:]
+ask("time", socket.IPPROTO_ICMP, stamp, lambda told: told[0] == 14)
+print(*answered)
+"""
 # Starts a connection to each address every 20 ms, and tells of each that is answered.
 PROBER = """
 import select, socket, sys, time
@@ -210,6 +242,15 @@ class Network(unittest.TestCase):
             {"from": [{"podSelector": {"matchLabels": {"app": "friend"}}}], "ports": [{"port": 8080}]}]))
         self.hears("other", "nobody", inner, 80)
         self.assertEqual(self.ask("friend", inner, 80), "server")
+
+    def test_who_may_not_connect_learns_nothing_by_odd_packets(self):
+        def answered():
+            return self.must(self.kubectl("exec", "-n", "blue", "stranger", "--", "python3", "-c", ODD_CLIENT,
+                                          self.ips["server"]))
+        self.assertIn("time", answered())
+        self.apply(policy("deny", "red", {}, policyTypes=["Ingress"]))
+        self.hears("stranger", "nobody")
+        self.assertEqual(answered(), "")
 
     def test_an_isolated_project_is_reached_by_its_own_pods_alone(self):
         self.must(self.swell("project", "edit", "red", "--isolated"))

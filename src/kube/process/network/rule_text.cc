@@ -145,11 +145,14 @@ RuleText MakeRuleText(const node::NetworkRules& rules,
     made.text += Chain(name, body);
     made.chains.insert(name);
   }
-  // A packet's further parts are of no use without the first. An answer is not a question.
+  // A packet's further parts are of no use without the first. An answer is not a question. No
+  // connection has segments with none of the three flags: they ask what listens there.
   made.text += Chain("known",
                      "    ip frag-off & 0x1fff != 0 accept\n"
+                     "    ip protocol tcp tcp flags & (syn | ack | rst) == 0x0 drop\n"
                      "    ip protocol tcp tcp flags & (syn | ack) != syn accept\n"
-                     "    ip protocol icmp icmp type != echo-request accept\n"
+                     "    ip protocol icmp icmp type { echo-reply, destination-unreachable, "
+                     "time-exceeded, parameter-problem } accept\n"
                      "    ip protocol { udp, sctp } ip saddr . ip daddr . ip protocol . th sport . "
                      "th dport @flows accept\n");
   made.text += Chain("remember",

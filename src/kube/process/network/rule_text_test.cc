@@ -59,6 +59,19 @@ TEST(RuleText, PodsWithTheSameRulesShareAChain) {
   EXPECT_EQ(Count(made.text, "10.99.0.2"), 0u);
 }
 
+// A pod that may not connect does not learn what listens either.
+TEST(RuleText, OnlyAnswersPassAsAnswers) {
+  const std::string text = MakeRuleText(Rules(), Scope(), {}).text;
+  const size_t odd = text.find("tcp flags & (syn | ack | rst) == 0x0 drop\n");
+  ASSERT_NE(odd, std::string::npos) << text;
+  EXPECT_LT(odd, text.find("tcp flags & (syn | ack) != syn accept\n"));
+  EXPECT_EQ(Count(text,
+                  "icmp type { echo-reply, destination-unreachable, time-exceeded, "
+                  "parameter-problem } accept\n"),
+            1u);
+  EXPECT_EQ(Count(text, "icmp type"), 1u);
+}
+
 TEST(RuleText, ChainsThatNobodyNeedsGo) {
   const RuleText made = MakeRuleText({}, Scope(), {"in_1"});
   EXPECT_EQ(Count(made.text, "delete chain bridge swelltest in_1\n"), 1u);
