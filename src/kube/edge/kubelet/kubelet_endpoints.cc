@@ -13,8 +13,9 @@ namespace {
 // A port takes two of a WebSocket's 256 channels.
 constexpr size_t kPortsMax = 100;
 constexpr size_t kForwardedPart = 8;
-// A command has six: the client's, three pipes, two for its process. All together have half.
-constexpr size_t kCommandPart = 12;
+// A command has six: the client's, three pipes, two for its process. Clients have half of all
+// (net::ServerConfig), so commands and forwarded connections share the rest.
+constexpr size_t kCommandPart = 16;
 
 // Segments of the path, unescaped; empty when an escape is bad.
 std::vector<std::string> PathSegments(std::string_view path) {
