@@ -594,6 +594,8 @@ void ExplainWaiting(CycleContext& context) {
   Explainer explainer(context);
   state.lists.waiting.Settle(state);
   for (GroupId id : state.lists.waiting.TakeGone()) {
+    // One that was placed and taken back within this cycle waits as before.
+    if (state.GroupWaits(state.groups[id])) continue;
     state.groups[id].reason_hash = 0;
     state.groups[id].summary_hash = 0;
   }

@@ -33,8 +33,9 @@ bool StandsOut(const State& state, const PodState& pod) {
 // other.
 bool ReadKey(const State& state, const GroupState& group, std::vector<int64_t>& key) {
   if (!AllWaits(group)) return false;
-  key = {group.queue, group.user, group.priority, group.preemptible * 2 + group.may_preempt,
-         group.home};
+  key = {group.queue,    group.user,
+         group.priority, group.preemptible * 2 + group.may_preempt,
+         group.home,     static_cast<int64_t>(group.sets.size())};
   for (const SetState& set : group.sets) {
     key.insert(key.end(), {set.min_member, set.pending, set.gated});
   }
