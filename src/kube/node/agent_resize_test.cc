@@ -26,6 +26,19 @@ class ResizeTest : public AgentTest {
     api_->Put(kPods, pod);
     sim_.Advance(milliseconds(20));
   }
+  // The pod as a whole.
+  void ResizeWhole(const std::string& name, std::string_view resources) {
+    json::Value pod = Pod(name);
+    json::Set(pod, {"spec", "resources"}, Parse(resources));
+    json::Set(pod, {"metadata", "generation"}, json::GetInt(pod, {"metadata", "generation"}) + 1);
+    api_->Put(kPods, pod);
+    sim_.Advance(milliseconds(20));
+  }
+  std::string StatusOfPod(const std::string& name, std::string_view field) {
+    const json::Value pod = Pod(name);
+    const json::Value* found = json::Find(pod, {"status", field});
+    return found == nullptr ? "" : json::Print(*found);
+  }
   std::string Allocated(const std::string& name) {
     return std::string(json::GetString(Status(name), {"allocatedResources", "cpu"}));
   }
@@ -133,6 +146,89 @@ TEST_F(ResizeTest, ARestartedAgentKnowsWhatItsPodsHave) {
   // It holds 1 and not 3.
   Create("c", Spec("900m"));
   EXPECT_EQ(Phase("c"), "Running");
+}
+
+constexpr std::string_view kWhole =
+    R"({"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}},"containers":[
+        {"name":"main","image":"x"},
+        {"name":"side","image":"x","resources":{"limits":{"cpu":"500m"}}}]})";
+
+TEST_F(ResizeTest, AmountsOfAWholePodChangeWithoutARestart) {
+  const std::string uid = Create("a", std::string(kWhole));
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"1"})");
+  // The pod's quota grows before that of the container that has none of its own, ...
+  ResizeWhole("a", R"({"requests":{"cpu":"3"},"limits":{"cpu":"4"}})");
+  const ContainerSpec* spec = runtime_.SpecOfForTest(uid, "main");
+  EXPECT_EQ(spec->whole_pod->cpu_request_milli, 3000);
+  EXPECT_EQ(spec->whole_pod->cpu_limit_milli, 4000);
+  EXPECT_EQ(spec->cpu_limit_milli, 4000);
+  EXPECT_EQ(runtime_.SpecOfForTest(uid, "side")->cpu_limit_milli, 500);
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"3"})");
+  EXPECT_EQ(StatusOfPod("a", "resources"), R"({"requests":{"cpu":"3"},"limits":{"cpu":"4"}})");
+  // ... and what it has now is what others do not find.
+  Create("b", Spec("1"));
+  EXPECT_EQ(json::GetString(Pod("b"), {"status", "reason"}), "OutOfcpu");
+  // It shrinks after that container's.
+  ResizeWhole("a", R"({"requests":{"cpu":"500m"},"limits":{"cpu":"1"}})");
+  spec = runtime_.SpecOfForTest(uid, "main");
+  EXPECT_EQ(spec->whole_pod->cpu_limit_milli, 1000);
+  EXPECT_EQ(spec->cpu_limit_milli, 1000);
+  EXPECT_FALSE(Saw("ResizeError"));
+  EXPECT_TRUE(Saw("ResizeCompleted"));
+  EXPECT_FALSE(api::FindCondition(Pod("a"), "PodResizeInProgress"));
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
+}
+
+TEST_F(ResizeTest, AWholePodWaitsForRoomAndARestartedAgentKnowsWhatItHas) {
+  const std::string uid = Create("a", std::string(kWhole));
+  Create("b", Spec("2"));
+  ResizeWhole("a", R"({"requests":{"cpu":"3"},"limits":{"cpu":"4"}})");
+  EXPECT_EQ(Pending("a"),
+            "Deferred: Node didn't have enough resource: cpu, requested: 3000, used: 2000, "
+            "capacity: 3900");
+  EXPECT_EQ(StatusOfPod("a", "resources"), R"({"requests":{"cpu":"1"},"limits":{"cpu":"2"}})");
+  agent_.reset();
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"1"})");
+  EXPECT_NE(Pending("a"), "");
+  Create("c", Spec("900m"));
+  EXPECT_EQ(Phase("c"), "Running") << "it holds 1 and not 3";
+  api_->Delete(kPods, "c", 0);
+  api_->Delete(kPods, "b", 0);
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"3"})");
+  EXPECT_EQ(runtime_.SpecOfForTest(uid, "main")->cpu_limit_milli, 4000);
+}
+
+TEST_F(ResizeTest, AWholePodsNewLimitMayRestartTheContainersThatHaveNone) {
+  const std::string uid = Create("a", R"({"resources":{"limits":{"cpu":"2"}},"containers":[
+      {"name":"main","image":"x","resizePolicy":[
+        {"resourceName":"cpu","restartPolicy":"RestartContainer"}]},
+      {"name":"side","image":"x"}]})");
+  ResizeWhole("a", R"({"limits":{"cpu":"3"}})");
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(json::GetInt(Status("a", 0), {"restartCount"}), 1);
+  EXPECT_EQ(json::GetInt(Status("a", 1), {"restartCount"}), 0);
+  for (const char* name : {"main", "side"}) {
+    EXPECT_EQ(runtime_.SpecOfForTest(uid, name)->cpu_limit_milli, 3000);
+    EXPECT_EQ(runtime_.SpecOfForTest(uid, name)->whole_pod->cpu_limit_milli, 3000);
+  }
+  EXPECT_TRUE(Saw("ResizeCompleted"));
+}
+
+TEST_F(ResizeTest, AmountsOfAWholePodAreNotAddedWhileItRuns) {
+  Create("a", Spec("1"));
+  ResizeWhole("a", R"({"requests":{"cpu":"2"}})");
+  EXPECT_EQ(Pending("a"),
+            "Infeasible: spec.resources cannot be added to a pod that started without it");
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"1","memory":"1Gi"})");
+  EXPECT_EQ(StatusOfPod("a", "resources"), "{}");
+  agent_.reset();
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_NE(Pending("a"), "") << "a restarted agent knows it, too";
+  EXPECT_EQ(StatusOfPod("a", "allocatedResources"), R"({"cpu":"1","memory":"1Gi"})");
 }
 
 }  // namespace

@@ -450,6 +450,7 @@ void ProcessHost::Signal(const ContainerRef& ref, int signal) {
 void ProcessHost::Resize(const ContainerRef& ref,
                          const node::CpuAndMemory& amounts,
                          std::function<void(const Status&)> done) {
+  if (ref.name.empty()) return done(ResizeCgroups(support_.cgroups, ref.pod_uid, amounts));
   const Status running = FindRunning(ref).status();
   done(running.ok() ? ResizeCgroups(support_.cgroups, CgroupNameOf(ref), amounts) : running);
 }

@@ -160,8 +160,33 @@ Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
   return sum;
 }
 
+namespace {
+
+// The node cannot give the pod what its spec says.
+bool NeverResized(const json::Value& pod) {
+  const std::optional<Condition> pending = FindCondition(pod, "PodResizePending");
+  return pending && pending->reason == "Infeasible";
+}
+
+// `given` counts the pod's overhead, as PodAmounts does.
+Amounts HeldByWholePod(const json::Value& pod, Amounts given) {
+  Amounts held = PodAmounts(Spec(pod), AmountField::kRequests);
+  std::erase_if(given, [](const auto& item) { return !IsOfWholePod(item.first); });
+  if (NeverResized(pod)) {
+    std::erase_if(held, [](const auto& item) { return IsOfWholePod(item.first); });
+  }
+  AtLeast(held, given);
+  return held;
+}
+
+}  // namespace
+
 Amounts HeldAmounts(const json::Value& pod) {
   const json::Value& spec = Spec(pod);
+  const json::Value* of_pod = json::Find(pod, {"status", "allocatedResources"});
+  if (of_pod != nullptr && of_pod->is_object() && !ReadWholePod(spec).empty()) {
+    return HeldByWholePod(pod, ReadAmounts(of_pod));
+  }
   std::map<std::string_view, const json::Value*> given;  // where it is not what the spec says
   for (std::string_view list : {"initContainers", "containers"}) {
     const std::string_view statuses =
@@ -179,8 +204,7 @@ Amounts HeldAmounts(const json::Value& pod) {
     }
   }
   if (given.empty()) return PodAmounts(spec, AmountField::kRequests);
-  const std::optional<Condition> pending = FindCondition(pod, "PodResizePending");
-  const bool never = pending && pending->reason == "Infeasible";
+  const bool never = NeverResized(pod);
   json::Value held = spec;
   for (std::string_view list : {"initContainers", "containers"}) {
     json::Value* containers = json::FindMutable(held, {list});

@@ -52,9 +52,10 @@ void CompleteWholePod(json::Value& pod_spec);
 // place; plus overhead.
 Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
 
-// What a pod holds of its node, or is about to hold. For each container that is the larger of its
-// request and of what the node gave it. So a resize that waits for room counts with the larger
-// amount. A resize that the node can never give counts with what the pod has (KEP 1287).
+// What a pod holds of its node, or is about to hold. For each container, and for a pod with amounts
+// as a whole, that is the larger of the request and of what the node gave. So a resize that waits
+// for room counts with the larger amount. A resize that the node can never give counts with what
+// the pod has (KEP 1287).
 Amounts HeldAmounts(const json::Value& pod);
 
 // Guaranteed where limits of CPU and memory equal the requests in all containers, BestEffort where

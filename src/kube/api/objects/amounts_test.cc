@@ -135,5 +135,26 @@ TEST(HeldAmounts, APodThatIsResizedHoldsTheLargerOfBoth) {
   EXPECT_EQ(HeldCpu("90", "2", R"([{"type":"PodResizePending","reason":"Infeasible"}])"), "3");
 }
 
+TEST(HeldAmounts, APodWithAmountsOfItsOwnHoldsTheLargerOfThose) {
+  const auto held = [](std::string_view spec_cpu, std::string_view given_cpu,
+                       std::string_view conditions) {
+    std::string out;
+    for (const auto& [name, amount] : HeldAmounts(Document(StrCat(
+             "spec: {resources: {requests: {cpu: ", spec_cpu, "}}, overhead: {cpu: 1},",
+             " containers: [{name: c, resources: {requests: {cpu: 1},",
+             " limits: {nvidia.com/gpu: 2}}}]}\n", "status: {allocatedResources: {cpu: ", given_cpu,
+             ", nvidia.com/gpu: 2},", " conditions: [", conditions, "],",
+             " containerStatuses: [{name: c, allocatedResources: {cpu: 9}}]}")))) {
+      out += StrCat(out.empty() ? "" : " ", name, "=", amount.ToString());
+    }
+    return out;
+  };
+  EXPECT_EQ(held("2", "3", ""), "cpu=3 nvidia.com/gpu=2") << "overhead is counted once";
+  EXPECT_EQ(held("4", "3", ""), "cpu=5 nvidia.com/gpu=2") << "it waits for room";
+  EXPECT_EQ(held("1", "3", ""), "cpu=3 nvidia.com/gpu=2") << "not given back yet";
+  EXPECT_EQ(held("90", "3", "{type: PodResizePending, reason: Infeasible}"),
+            "cpu=3 nvidia.com/gpu=2");
+}
+
 }  // namespace
 }  // namespace swell::api

@@ -61,8 +61,11 @@ ContainerExit ExitFromStatus(const json::Value& status, WallTime now) {
 
 }  // namespace
 
-EnvContext EnvContextOf(PodHost& host, const PodRecord& record, const PodSources& sources) {
-  EnvContext context{*record.pod,
+EnvContext EnvContextOf(PodHost& host,
+                        const PodRecord& record,
+                        const json::Value& pod,
+                        const PodSources& sources) {
+  EnvContext context{pod,
                      sources,
                      record.sandbox ? record.sandbox->ip : "",
                      host.config().internal_ip,
@@ -270,8 +273,11 @@ void ContainerManager::Start(ContainerState& container) {
   if (host_.runtime().Info().has_images && !container.image_ready) return FindImage(container);
   const ImageReady image = std::exchange(container.image_ready, {}).value_or(ImageReady());
   int attempt = container.attempt + 1;
-  auto spec = MakeContainerSpec(EnvContextOf(host_, record_, *record_.sources),
-                                record_.GivenSpecOf(container), attempt);
+  const json::SharedValue pod = record_.GivenPod();
+  const json::Value* own = FindContainer(*pod, container.name);
+  static const json::Value kNothing = json::Object();
+  auto spec = MakeContainerSpec(EnvContextOf(host_, record_, *pod, *record_.sources),
+                                own == nullptr ? kNothing : *own, attempt);
   if (!spec.ok()) return OnConfigError(container, spec.status());
   spec->init = container.init && !container.sidecar;
   spec->image_handle = image.handle;

@@ -87,6 +87,10 @@ class ContainerManager {
 };
 
 // What environment and volumes may refer to. `sources` outlives the answer, and so does the record.
-EnvContext EnvContextOf(PodHost& host, const PodRecord& record, const PodSources& sources);
+// `pod` is the record's, with the amounts in question.
+EnvContext EnvContextOf(PodHost& host,
+                        const PodRecord& record,
+                        const json::Value& pod,
+                        const PodSources& sources);
 
 }  // namespace swell::node

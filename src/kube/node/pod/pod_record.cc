@@ -33,24 +33,23 @@ const json::Value& PodRecord::SpecOf(const ContainerState& container) const {
   return spec == nullptr ? kNothing : *spec;
 }
 
-json::Value PodRecord::GivenSpecOf(const ContainerState& container) const {
-  json::Value spec = SpecOf(container);
-  const auto given = resize.given.find(container.name);
-  if (given != resize.given.end()) json::Set(spec, {"resources"}, given->second);
-  return spec;
-}
-
-json::Value PodRecord::GivenPod() const {
+json::SharedValue PodRecord::GivenPod() const {
+  if (!resize.given) return pod;
   json::Value given = *pod;
+  if (!resize.given->whole_pod.is_null()) {
+    json::Set(given, {"spec", "resources"}, resize.given->whole_pod);
+  } else {
+    json::Remove(given, {"spec", "resources"});
+  }
   for (const std::string_view list : {"initContainers", "containers"}) {
     json::Value* specs = json::FindMutable(given, {"spec", list});
     if (specs == nullptr) continue;
     for (json::Value& spec : specs->get_array()) {
-      const auto found = resize.given.find(json::GetString(spec, {"name"}));
-      if (found != resize.given.end()) json::Set(spec, {"resources"}, found->second);
+      const auto found = resize.given->containers.find(json::GetString(spec, {"name"}));
+      if (found != resize.given->containers.end()) json::Set(spec, {"resources"}, found->second);
     }
   }
-  return given;
+  return std::make_shared<const json::Value>(std::move(given));
 }
 
 namespace {

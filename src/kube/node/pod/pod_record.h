@@ -23,21 +23,40 @@
 
 namespace swell::node {
 
-// requests and limits by the name of the container.
-using ContainerResources = std::map<std::string, json::Value, std::less<>>;
+// Requests and limits of a pod, as its spec has them.
+struct PodResources {
+  std::map<std::string, json::Value, std::less<>> containers;  // by name
+  json::Value whole_pod;                                       // null: it has none of its own
+
+  bool operator==(const PodResources&) const = default;
+};
 
 // How far a resize of the pod is; PodResize keeps it.
 struct ResizeState {
   // A running container whose amounts in force are not yet those that it was given.
   struct Change {
-    json::Value was;    // in force
-    int attempt = 0;    // the container's
+    json::Value was;      // in force
+    json::Value was_all;  // the same with the pod's limits where the container has none
+    int attempt = 0;      // the container's
+    bool sent = false;    // to the runtime
+  };
+  // The amounts of the pod as a whole. They grow before those of its containers and shrink after
+  // them: the kernel wants a container's quota of CPU within its pod's.
+  struct WholeChange {
+    json::Value was;  // as the status tells it, until all is done
+    CpuAndMemory in_force;
+    CpuAndMemory most;  // that it or its containers may have had, or are to have
+    bool grown = false;
     bool sent = false;  // to the runtime
   };
-  ContainerResources given;    // by the node; empty: no resize has come, so what the spec says
+  bool changing() const { return !changes.empty() || whole_change.has_value(); }
+
+  std::optional<PodResources>
+      given;                   // by the node; none: no resize has come, so what the spec says
   std::string pending_reason;  // Deferred or Infeasible: the spec wants more; empty: nothing waits
   std::string pending_message;
   std::map<std::string, Change, std::less<>> changes;
+  std::optional<WholeChange> whole_change;
   std::string error;  // why one of the changes could not be made
 };
 
@@ -48,9 +67,8 @@ struct PodRecord {
   const ContainerState* Find(std::string_view container) const;
   ContainerState* Find(std::string_view container);
   const json::Value& SpecOf(const ContainerState& container) const;
-  // The container's spec and the pod's object, with the amounts that the node gave the pod.
-  json::Value GivenSpecOf(const ContainerState& container) const;
-  json::Value GivenPod() const;
+  // The pod's object with the amounts that the node gave the pod.
+  json::SharedValue GivenPod() const;
 
   // The restart policy asks for another start of a container that has exited.
   bool WantsRestart(const ContainerState& container) const;

@@ -1,7 +1,8 @@
-// PodResize: gives a pod on its node other amounts of CPU and memory (KEP 1287).
+// PodResize: gives a pod on its node other amounts of CPU and memory (KEPs 1287 and 5419).
 //
-// The spec says what the pod wants. Its containers keep what the node gave them until the node has
-// room for all of it. Then they get it in place, or by a restart if their resizePolicy says so.
+// The spec says what the pod wants. Its containers, and the pod as a whole, keep what the node gave
+// them until the node has room for all of it. Then they get it in place, or by a restart where a
+// container's resizePolicy says so.
 //
 // - Threads: core executor only.
 // - Ownership: the PodWorker's. It keeps PodRecord::resize; nobody else changes that.
@@ -40,10 +41,14 @@ class PodResize {
   void Detach();
 
  private:
+  PodHost::Room RoomFor(const PodResources& wanted, const Amounts& requests) const;
   void WaitFor(const PodHost::Room& room);
+  void PlanContainers(const PodResources& wanted);
+  void PlanWholePod(const PodResources& wanted);
   void Change(const std::string& container);
   void OnChanged(const std::string& container, const Status& status);
-  void Forget(const std::string& container);
+  void ChangeWholePod(const CpuAndMemory& wanted);
+  void Retry(const std::string& what, const Status& status);
   void Complete();
   std::string RequestsText() const;
 

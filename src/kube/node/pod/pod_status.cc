@@ -81,11 +81,12 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
 // What the node gave the container, and what is in force.
 void AddResources(const PodRecord& record, const ContainerState& container, json::Object& status) {
   const ResizeState& resize = record.resize;
-  const auto given = resize.given.find(container.name);
   const auto change = resize.changes.find(container.name);
-  const json::Value* resources = given != resize.given.end()
-                                     ? &given->second
-                                     : json::Find(record.SpecOf(container), {"resources"});
+  const json::Value* resources = json::Find(record.SpecOf(container), {"resources"});
+  if (resize.given) {
+    const auto given = resize.given->containers.find(container.name);
+    if (given != resize.given->containers.end()) resources = &given->second;
+  }
   if (resources == nullptr) {
     status["resources"] = json::Object();
     return;
@@ -94,6 +95,17 @@ void AddResources(const PodRecord& record, const ContainerState& container, json
     status["allocatedResources"] = *requests;
   }
   status["resources"] = change == resize.changes.end() ? *resources : change->second.was;
+}
+
+// The same of a pod with amounts as a whole.
+void AddWholePod(const PodRecord& record, json::Object& status) {
+  if (api::ReadWholePod(api::Spec(*record.pod)).empty()) return;
+  const json::SharedValue given = record.GivenPod();
+  status["allocatedResources"] =
+      api::ToJson(api::PodAmounts(api::Spec(*given), api::AmountField::kRequests));
+  const auto& change = record.resize.whole_change;
+  const json::Value* resources = change ? &change->was : json::Find(*given, {"spec", "resources"});
+  status["resources"] = resources == nullptr ? json::Value(json::Object()) : *resources;
 }
 
 json::Object ContainerStatus(const PodRecord& record, const ContainerState& container) {
@@ -136,8 +148,7 @@ void SetResizeConditions(const ResizeState& resize, json::Array& conditions, Wal
   };
   set("PodResizePending", !resize.pending_reason.empty(), resize.pending_reason,
       resize.pending_message);
-  set("PodResizeInProgress", !resize.changes.empty(), resize.error.empty() ? "" : "Error",
-      resize.error);
+  set("PodResizeInProgress", resize.changing(), resize.error.empty() ? "" : "Error", resize.error);
 }
 
 // `conditions` are those that the API has: they keep their transition times.
@@ -255,6 +266,7 @@ json::Object PodStatus(const PodRecord& record,
   if (!init.empty()) status["initContainerStatuses"] = std::move(init);
   status["containerStatuses"] = std::move(mains);
   if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
+  AddWholePod(record, status);
   status["qosClass"] = api::QosClass(*record.pod);
   const json::Value& pod = *record.pod;
   // A deletion is a new generation, too: it is worth no write of its own.

@@ -315,7 +315,7 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   if (!record_.state.Is(PodState::kPreparing)) return;
   record_.sources = std::move(sources);
   auto volumes = ResolveVolumes(*record_.pod, *record_.sources,
-                                EnvContextOf(host_, record_, *record_.sources));
+                                EnvContextOf(host_, record_, *record_.pod, *record_.sources));
   if (!volumes.ok()) {
     return RetryFetch("FailedMount",
                       StrCat("MountVolume.SetUp failed for ", volumes.status().message()));
@@ -455,7 +455,8 @@ void PodWorker::RefreshVolumes() {
 }
 
 void PodWorker::ApplyVolumes(const std::shared_ptr<const PodSources>& sources) {
-  auto volumes = ResolveVolumes(*record_.pod, *sources, EnvContextOf(host_, record_, *sources));
+  auto volumes =
+      ResolveVolumes(*record_.pod, *sources, EnvContextOf(host_, record_, *record_.pod, *sources));
   // A source that vanished while the pod runs keeps its old content.
   if (!volumes.ok()) return;
   std::string digest = DigestOf(*volumes);

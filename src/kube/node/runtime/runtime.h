@@ -143,6 +143,8 @@ struct CpuAndMemory {
   int64_t cpu_request_milli = 0;
   int64_t cpu_limit_milli = 0;     // 0: none
   int64_t memory_limit_bytes = 0;  // 0: none
+
+  bool operator==(const CpuAndMemory&) const = default;
 };
 
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order that people read
@@ -365,7 +367,8 @@ class Runtime {
   // To the container's main process if it handles the signal, else to all of its process group. No
   // effect once it has exited.
   virtual void Signal(const ContainerRef& container, int signal) = 0;
-  // Changes what a running container may use. After an error it still has what it had.
+  // Changes what a running container may use; a reference without a name: what the containers of
+  // the pod may use together. After an error they still have what they had.
   virtual void Resize(const ContainerRef& container,
                       const CpuAndMemory& amounts,
                       std::function<void(const Status&)> done) = 0;

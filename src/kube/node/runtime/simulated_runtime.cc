@@ -342,14 +342,36 @@ void SimulatedRuntime::Dial(const std::string& pod_uid,
 void SimulatedRuntime::Resize(const ContainerRef& container,
                               const CpuAndMemory& amounts,
                               std::function<void(const Status&)> done) {
+  Status status;
   const auto pod = pods_.find(container.pod_uid);
   if (pod != pods_.end() && options_.keeps_specs) {
-    ContainerSpec& spec = pod->second.containers[container.name].spec;
-    spec.cpu_request_milli = amounts.cpu_request_milli;
-    spec.cpu_limit_milli = amounts.cpu_limit_milli;
-    spec.memory_limit_bytes = amounts.memory_limit_bytes;
+    status = container.name.empty()
+                 ? ResizeWhole(pod->second, amounts)
+                 : ResizeOne(pod->second.containers[container.name].spec, amounts);
   }
-  executor_.Post([done = std::move(done)] { done(Status::Ok()); });
+  executor_.Post([done = std::move(done), status] { done(status); });
+}
+
+// As the kernel, both refuse a container's quota of CPU above its pod's.
+Status SimulatedRuntime::ResizeWhole(Pod& pod, const CpuAndMemory& amounts) {
+  for (const auto& [name, container] : pod.containers) {
+    if (amounts.cpu_limit_milli > 0 && container.spec.cpu_limit_milli > amounts.cpu_limit_milli) {
+      return Status(Code::kInvalid, StrCat("container ", name, " has a larger quota"));
+    }
+  }
+  for (auto& [name, container] : pod.containers) container.spec.whole_pod = amounts;
+  return Status::Ok();
+}
+
+Status SimulatedRuntime::ResizeOne(ContainerSpec& spec, const CpuAndMemory& amounts) {
+  const int64_t most = spec.whole_pod ? spec.whole_pod->cpu_limit_milli : 0;
+  if (most > 0 && amounts.cpu_limit_milli > most) {
+    return Status(Code::kInvalid, "the quota is larger than the pod's");
+  }
+  spec.cpu_request_milli = amounts.cpu_request_milli;
+  spec.cpu_limit_milli = amounts.cpu_limit_milli;
+  spec.memory_limit_bytes = amounts.memory_limit_bytes;
+  return Status::Ok();
 }
 
 void SimulatedRuntime::Probe(const std::string& pod_uid,

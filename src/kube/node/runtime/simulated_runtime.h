@@ -120,6 +120,8 @@ class SimulatedRuntime : public Runtime {
   void Started(const ContainerRef& ref, const std::function<void(Result<ContainerStarted>)>& done);
   void End(const ContainerRef& ref, int code, int signal, bool oom);
   Container* Find(const ContainerRef& ref);
+  static Status ResizeWhole(Pod& pod, const CpuAndMemory& amounts);
+  static Status ResizeOne(ContainerSpec& spec, const CpuAndMemory& amounts);
   void Later(Duration delay, std::function<void()> fn);
 
   Executor& executor_;

@@ -301,19 +301,6 @@ int64_t AmountOf(const Amounts& amounts, std::string_view name) {
   return found == amounts.end() ? 0 : found->second;
 }
 
-// With overhead, as Kubernetes counts it.
-std::optional<CpuAndMemory> WholePod(const json::Value& pod_spec) {
-  const api::WholePodAmounts whole = api::ReadWholePod(pod_spec);
-  if (whole.empty()) return std::nullopt;
-  const Amounts limits = Whole(api::PodAmounts(pod_spec, api::AmountField::kLimits));
-  auto limit = [&](std::string_view name) {
-    return whole.limits.contains(name) ? AmountOf(limits, name) : 0;
-  };
-  return CpuAndMemory{
-      AmountOf(Whole(api::PodAmounts(pod_spec, api::AmountField::kRequests)), "cpu"), limit("cpu"),
-      limit("memory")};
-}
-
 // The memory that the pod requests beyond its containers' requests: an equal part for each.
 int64_t MemoryPart(const json::Value& pod_spec) {
   const Amounts whole = Whole(api::ReadWholePod(pod_spec).requests);
@@ -326,26 +313,43 @@ int64_t MemoryPart(const json::Value& pod_spec) {
 
 void ReadAmountsOf(const json::Value& pod, const json::Value& container, ContainerSpec& spec) {
   const json::Value* resources = json::Find(container, {"resources"});
-  CpuAndMemory amounts = resources == nullptr ? CpuAndMemory() : CpuAndMemoryOf(*resources);
-  Amounts requests = ReadAmounts(json::Find(container, {"resources", "requests"}));
-  requests.emplace("memory", amounts.memory_limit_bytes);
-  spec.memory_request_bytes = requests["memory"];
+  const CpuAndMemory amounts =
+      CpuAndMemoryOf(WithPodLimits(resources == nullptr ? json::Value(json::Object()) : *resources,
+                                   json::Find(pod, {"spec", "resources"})));
+  const Amounts requests = ReadAmounts(json::Find(container, {"resources", "requests"}));
+  const Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
+  spec.memory_request_bytes = AmountOf(requests.contains("memory") ? requests : limits, "memory");
   spec.whole_pod = WholePod(api::Spec(pod));
-  if (spec.whole_pod) {
-    // As the kubelet has it: what a container has no limit of is limited, and weighs, as the pod's.
-    if (amounts.cpu_limit_milli == 0) amounts.cpu_limit_milli = spec.whole_pod->cpu_limit_milli;
-    if (!requests.contains("cpu")) amounts.cpu_request_milli = amounts.cpu_limit_milli;
-    if (amounts.memory_limit_bytes == 0) {
-      amounts.memory_limit_bytes = spec.whole_pod->memory_limit_bytes;
-    }
-    spec.memory_request_bytes += MemoryPart(api::Spec(pod));
-  }
+  if (spec.whole_pod) spec.memory_request_bytes += MemoryPart(api::Spec(pod));
   spec.cpu_request_milli = amounts.cpu_request_milli;
   spec.cpu_limit_milli = amounts.cpu_limit_milli;
   spec.memory_limit_bytes = amounts.memory_limit_bytes;
 }
 
 }  // namespace
+
+json::Value WithPodLimits(json::Value resources, const json::Value* of_pod) {
+  if (of_pod == nullptr) return resources;
+  const Amounts own = ReadAmounts(json::Find(resources, {"limits"}));
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const json::Value* limit = json::Find(*of_pod, {"limits", name});
+    if (limit == nullptr || AmountOf(own, name) > 0) continue;
+    json::Set(resources, {"limits", name}, *limit);
+  }
+  return resources;
+}
+
+std::optional<CpuAndMemory> WholePod(const json::Value& pod_spec) {
+  const api::WholePodAmounts whole = api::ReadWholePod(pod_spec);
+  if (whole.empty()) return std::nullopt;
+  const Amounts limits = Whole(api::PodAmounts(pod_spec, api::AmountField::kLimits));
+  auto limit = [&](std::string_view name) {
+    return whole.limits.contains(name) ? AmountOf(limits, name) : 0;
+  };
+  return CpuAndMemory{
+      AmountOf(Whole(api::PodAmounts(pod_spec, api::AmountField::kRequests)), "cpu"), limit("cpu"),
+      limit("memory")};
+}
 
 Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
                                         const json::Value& container,

@@ -57,6 +57,12 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
 
 // From requests and limits of a container.
 CpuAndMemory CpuAndMemoryOf(const json::Value& resources);
+// A container's requests and limits, with the limits of its pod where it has none of its own. As
+// the kubelet has it, what it does not request then weighs as much, too.
+json::Value WithPodLimits(json::Value resources, const json::Value* of_pod);
+// What the containers of the pod may use together, with overhead; none where the spec says nothing
+// of it.
+std::optional<CpuAndMemory> WholePod(const json::Value& pod_spec);
 
 // The pod's volumes with their content; kNotFound or kInvalid names volume and source.
 Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
