@@ -114,6 +114,8 @@ std::vector<FieldError> ValidateObject(const KindInfo& kind,
                                        const json::Value& object,
                                        const json::Value* old,
                                        const std::vector<FieldError>& schema_errors = {});
+// The rules about the amounts in a pod's spec: its containers' and those of the pod as a whole.
+std::vector<FieldError> ValidatePodAmounts(const json::Value& pod_spec);
 // Computed defaults that a schema cannot say (restartPolicy by owner, port protocols, pod template
 // labels → job selector, …). Runs after ApplyDefaults.
 void DefaultObject(const KindInfo& kind, json::Value& object);

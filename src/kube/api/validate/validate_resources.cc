@@ -436,6 +436,20 @@ void CheckWholePod(const Value& spec, const std::string& path, FieldErrors& erro
   CheckContainersFit(spec, path, errors);
 }
 
+std::vector<FieldError> ValidatePodAmounts(const Value& pod_spec) {
+  FieldErrors errors;
+  for (std::string_view list : {"containers", "initContainers"}) {
+    const json::Array& containers = json::GetArray(pod_spec, {list});
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const Value* resources = MemberOf(containers[i], "resources");
+      if (resources == nullptr) continue;
+      CheckResources(*resources, StrCat("spec.", list, "[", i, "].resources"), errors);
+    }
+  }
+  CheckWholePod(pod_spec, "spec.resources", errors);
+  return errors;
+}
+
 void CheckQuota(const Value& quota, const Value* old, FieldErrors& errors) {
   for (const auto& member : json::GetObject(quota, {"spec", "hard"})) {
     const std::string_view name = member.key();

@@ -7,6 +7,7 @@
 namespace swell::apiserver {
 namespace {
 
+constexpr char kPods[] = "/api/v1/namespaces/default/pods";
 constexpr char kQuotas[] = "/api/v1/namespaces/default/resourcequotas";
 constexpr char kRanges[] = "/api/v1/namespaces/default/limitranges";
 constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
@@ -35,7 +36,6 @@ class QuotaTest : public ::testing::Test {
 
 // The resize subresource.
 TEST_F(QuotaTest, ResizesAreCountedBoundedAndChecked) {
-  constexpr char kPods[] = "/api/v1/namespaces/default/pods";
   const std::string strategic = "application/strategic-merge-patch+json";
   Quota("cpu", R"({"hard":{"requests.cpu":"3"}})");
   auto has = [](std::string_view cpu) {
@@ -63,6 +63,9 @@ TEST_F(QuotaTest, ResizesAreCountedBoundedAndChecked) {
             "used: requests.cpu=2, limited: requests.cpu=3");
   EXPECT_EQ(resize(R"({"requests":{"cpu":"500m"}})").status, 200);
   EXPECT_EQ(Used("cpu", "requests.cpu"), "500m");
+  EXPECT_EQ(resize(R"({"requests":{"memory":"-1"}})").Message(),
+            "Pod \"a\" is invalid: spec.containers[0].resources.requests[memory]: Invalid value: "
+            "\"-1\": must be greater than or equal to 0");
   // What may not change.
   EXPECT_EQ(resize(R"({"requests":{"cpu":null}})").Message(),
             "Pod \"a\" is invalid: spec.containers[0].resources.requests: Forbidden: resource "
@@ -123,9 +126,55 @@ TEST_F(QuotaTest, AmountsOfWholePodsAreCompletedCountedAndBounded) {
   EXPECT_EQ(put.Str({"spec", "resources", "limits", "cpu"}), "3");
   const std::string more = R"({"spec":{"resources":{"limits":{"cpu":"4"}}}})";
   EXPECT_EQ(server.Merge(whole, more).status, 422);
-  EXPECT_EQ(server.Merge(whole + "/resize", more).Message(),
-            "Pod \"a\" is invalid: spec.resources: Forbidden: pods with resources of the whole pod "
-            "cannot be resized");
+  // What the containers request may be more than a limit once it is the pod's request.
+  EXPECT_EQ(server.Post(kPods, pod("d", R"({"limits":{"cpu":"500m"}})")).Message(),
+            "Pod \"d\" is invalid: spec.resources.requests: Invalid value: \"1\": must be less "
+            "than or equal to cpu limit");
+}
+
+TEST_F(QuotaTest, ResizesOfWholePodsAreCountedBoundedAndChecked) {
+  ASSERT_EQ(server
+                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[
+                    {"type":"Pod","max":{"memory":"4Gi"}}]}})")
+                .status,
+            201);
+  Quota("all", R"({"hard":{"requests.cpu":"4","limits.memory":"8Gi"}})");
+  ASSERT_EQ(server
+                .Post(kPods, R"({"metadata":{"name":"a"},"spec":{
+                    "resources":{"limits":{"cpu":"3","memory":"2Gi"}},"containers":[
+                      {"name":"a","image":"i","resources":{"requests":{"cpu":"1"}}}]}})")
+                .status,
+            201);
+  auto resize = [this](const std::string& resources) {
+    return server.Merge(StrCat(kPods, "/a/resize"),
+                        StrCat(R"({"spec":{"resources":)", resources, "}}"));
+  };
+  const Answer grown = resize(R"({"requests":{"cpu":"2"},"limits":{"memory":"3Gi"}})");
+  ASSERT_EQ(grown.status, 200) << grown.text;
+  EXPECT_EQ(json::Print(*json::Find(grown.body, {"spec", "resources"})),
+            R"({"limits":{"cpu":"3","memory":"3Gi"},"requests":{"cpu":"2","memory":"2Gi"}})");
+  EXPECT_EQ(json::GetInt(grown.body, {"metadata", "generation"}), 2);
+  EXPECT_EQ(Used("all", "requests.cpu"), "2");
+  EXPECT_EQ(Used("all", "limits.memory"), "3Gi");
+  EXPECT_EQ(resize(R"({"requests":{"cpu":"5"},"limits":{"cpu":"5"}})").Message(),
+            "pods \"a\" is forbidden: exceeded quota: all, requested: requests.cpu=3, used: "
+            "requests.cpu=2, limited: requests.cpu=4");
+  EXPECT_EQ(resize(R"({"limits":{"memory":"5Gi"}})").Message(),
+            "pods \"a\" is forbidden: maximum memory usage per Pod is 4Gi, but limit is 5Gi");
+  EXPECT_EQ(resize(R"({"limits":{"cpu":null}})").Message(),
+            "Pod \"a\" is invalid: spec.resources.limits: Forbidden: pod-level resource limits "
+            "cannot be removed");
+  EXPECT_EQ(resize(R"({"requests":{"cpu":"500m"}})").Message(),
+            "Pod \"a\" is invalid: spec.resources.requests[cpu]: Invalid value: \"500m\": must be "
+            "greater than or equal to aggregate container requests of 1");
+  EXPECT_EQ(resize(R"({"requests":{"cpu":"4"}})").Message(),
+            "Pod \"a\" is invalid: spec.resources.requests: Invalid value: \"4\": must be less "
+            "than or equal to cpu limit");
+  EXPECT_EQ(resize(R"({"limits":{"hugepages-2Mi":"2Mi"}})").Message(),
+            "Pod \"a\" is invalid: spec: Forbidden: only cpu and memory resources are mutable at "
+            "pod-level");
+  EXPECT_EQ(resize("null").status, 200) << "clients that do not know the field leave it out";
+  EXPECT_EQ(server.Get(StrCat(kPods, "/a")).Str({"spec", "resources", "limits", "cpu"}), "3");
 }
 
 TEST_F(QuotaTest, CountsObjectsAndRefusesMore) {

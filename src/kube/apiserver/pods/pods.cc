@@ -200,7 +200,12 @@ Status CreatePod(Admission& admission, json::Value& pod) {
 
 // A webhook may have added containers, which count towards the pod's amounts.
 Status SettlePod(Admission& admission, json::Value& pod) {
-  if (json::Value* spec = json::FindMutable(pod, {"spec"})) api::CompleteWholePod(*spec);
+  if (!json::GetObject(pod, {"spec", "resources"}).empty()) {
+    json::Value& spec = *json::FindMutable(pod, {"spec"});
+    api::CompleteWholePod(spec);
+    const auto errors = api::ValidatePodAmounts(spec);
+    if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
+  }
   json::Set(pod, {"status", "qosClass"}, api::QosClass(pod));
   return CheckLimits(admission, pod);
 }

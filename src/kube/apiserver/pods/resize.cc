@@ -1,5 +1,6 @@
 // The resize subresource of pods (KEP 1287): other amounts of CPU and memory for the containers of
-// an existing pod. The node decides when to give them, and reports it in the status.
+// an existing pod, or for the pod as a whole (KEP 5419). The node decides when to give them, and
+// reports it in the status.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -39,7 +40,7 @@ void CheckNames(std::string_view list,
   }
 }
 
-// Whether the container would lose an amount that it had.
+// Whether the container, or the pod of this spec, would lose an amount that it had.
 bool LosesAmount(const json::Value& container, const json::Value& old, std::string_view field) {
   const json::Object& had = json::GetObject(old, {"resources", field});
   return std::any_of(had.begin(), had.end(), [&](const auto& item) {
@@ -94,10 +95,24 @@ void CheckContainer(const json::Value& container,
   }
 }
 
+void CheckWholePod(const json::Value& pod, const json::Value& old, Errors& errors) {
+  const json::Value& spec = api::Spec(pod);
+  for (const std::string_view field : {"requests", "limits"}) {
+    if (!LosesAmount(spec, api::Spec(old), field)) continue;
+    errors.push_back(ForbiddenValue(StrCat("spec.resources.", field),
+                                    StrCat("pod-level resource ", field, " cannot be removed")));
+  }
+  if (ChangesOtherAmounts(spec, api::Spec(old))) {
+    errors.push_back(
+        ForbiddenValue("spec", "only cpu and memory resources are mutable at pod-level"));
+  }
+}
+
 }  // namespace
 
 Status CheckResize(Admission& admission, json::Value& pod, const json::Value& old) {
-  Errors errors;
+  if (json::Value* spec = json::FindMutable(pod, {"spec"})) api::CompleteWholePod(*spec);
+  Errors errors = api::ValidatePodAmounts(api::Spec(pod));
   if (json::GetString(old, {"spec", "os", "name"}) == "windows") {
     errors.push_back(ForbiddenValue("", "windows pods cannot be resized"));
   }
@@ -106,12 +121,7 @@ Status CheckResize(Admission& admission, json::Value& pod, const json::Value& ol
     errors.push_back(
         InvalidValue("spec", class_before, "Pod QOS Class may not change as a result of resizing"));
   }
-  // Amounts of the whole pod replace those of its containers, and no node here can change them.
-  if (!json::GetObject(old, {"spec", "resources"}).empty() ||
-      !json::GetObject(pod, {"spec", "resources"}).empty()) {
-    errors.push_back(
-        ForbiddenValue("spec.resources", "pods with resources of the whole pod cannot be resized"));
-  }
+  CheckWholePod(pod, old, errors);
   const bool same = std::all_of(std::begin(kLists), std::end(kLists), [&](std::string_view list) {
     return api::SameContainers(json::GetArray(pod, {"spec", list}),
                                json::GetArray(old, {"spec", list}));

@@ -53,7 +53,9 @@ void TakeAmounts(json::Value& pod, const json::Value& wanted) {
       CopyOrRemove(target, source[i], {"resizePolicy"});
     }
   }
-  CopyOrRemove(pod, wanted, {"spec", "resources"});
+  // Clients that do not know the field leave it out.
+  const json::Value* whole = json::Find(wanted, {"spec", "resources"});
+  if (whole != nullptr) json::Set(pod, {"spec", "resources"}, *whole);
 }
 
 Status CheckRules(const Admission& admission,
