@@ -1,9 +1,13 @@
 // What is written to the control groups of a container.
 #include "kube/process/machine/host_support.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 
 namespace swell::process {
 namespace {
@@ -74,6 +78,26 @@ TEST(Cgroups, AContainersGroupIsBelowItsPodsWhereThePodHasAmounts) {
             "cpu.weight=79 cpu.max=300000 100000 memory.max=1048576 memory.swap.max=0");
   EXPECT_EQ(Text(newer.cgroups), "/all/x/u/u.main.0: cpu.weight=39");
   EXPECT_EQ(newer.oom_file, "/all/x/u/u.main.0/memory.events");
+}
+
+TEST(Cgroups, AResizeOfAWholePodWritesTheGroupOfThePod) {
+  TempDir dir;
+  CgroupSupport old;
+  old.version = 1;
+  old.cpu_dir = dir.File("cpu");
+  old.memory_dir = dir.File("memory");
+  const std::map<std::string, std::string> want = {{"cpu/u/cpu.shares", "2048"},
+                                                   {"cpu/u/cpu.cfs_period_us", "100000"},
+                                                   {"cpu/u/cpu.cfs_quota_us", "300000"},
+                                                   {"memory/u/memory.limit_in_bytes", "1048576"}};
+  for (const char* name : {"cpu/u/u.main.0", "memory/u/u.main.0"}) {
+    ASSERT_TRUE(MakeDirs(dir.File(name)).ok());
+  }
+  for (const auto& [file, text] : want) ASSERT_TRUE(WriteFileAtomically(dir.File(file), "").ok());
+  const Status resized = ResizeCgroups(old, "u", {2000, 3000, 1 << 20});
+  ASSERT_TRUE(resized.ok()) << resized.ToString();
+  for (const auto& [file, text] : want) EXPECT_EQ(ReadFile(dir.File(file)).value(), text) << file;
+  EXPECT_FALSE(ResizeCgroups(old, "v", {2000, 3000, 1 << 20}).ok()) << "it has no group";
 }
 
 }  // namespace
