@@ -15,6 +15,7 @@
 namespace swell::scheduling {
 namespace {
 
+using client::resources::kCompositeGangs;
 using client::resources::kGangs;
 using client::resources::kPods;
 using manager::kSecond;
@@ -185,7 +186,21 @@ TEST_F(GangsTest, GangsOfOneCompositeGroupStartTogether) {
   Gang("workers", 2, parent);
   cluster_.Run(10 * kSecond);
   EXPECT_EQ(Running("driver"), 0) << "workers has no pods";
+  Pods("workers", 2, 5);
+  const auto told = [this](std::string_view reason, bool holds) {
+    constexpr std::string_view kType = "PodGroupInitiallyScheduled";
+    const std::string of_all = StrCat("Composite", kType);
+    return cluster_.Reason(kGangs, "default/driver", kType) == reason &&
+           cluster_.Reason(kGangs, "default/workers", kType) == reason &&
+           cluster_.Reason(kCompositeGangs, "default/job", of_all) == reason &&
+           cluster_.Condition(kCompositeGangs, "default/job", of_all) == holds;
+  };
+  EXPECT_TRUE(cluster_.Until([&] { return told("Unschedulable", false); }));
+  for (const char* name : {"workers-0", "workers-1"}) {
+    ASSERT_TRUE(cluster_.Delete(kPods, StrCat("default/", name)).ok());
+  }
   Pods("workers", 2, 3);
+  EXPECT_TRUE(cluster_.Until([&] { return told("Scheduled", true); }));
   EXPECT_TRUE(cluster_.Until([&] { return Running("workers") == 2 && Running("driver") == 1; }));
   const json::SharedValue group =
       cluster_.Get(client::resources::kPodGroups, "default/compositepodgroup.job");

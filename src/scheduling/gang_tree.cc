@@ -80,26 +80,32 @@ class Descent {
 
 }  // namespace
 
+bool IsCompositeGang(const json::Value& composite) { return LeastGroups(composite) > 0; }
+
 std::string PodSetOfGang(std::string_view pod_group) {
   if (pod_group.size() <= kNameMax) return std::string(pod_group);
   // A label's value; different names stay different.
   return StrCat(pod_group.substr(0, kNameMax - 9), "-", StableHash(pod_group) % 100'000'000);
 }
 
+Result<json::SharedValue> RootAbove(const json::Value& group, const CompositeByName& composite) {
+  std::string_view parent = ParentOf(group);
+  json::SharedValue root;  // keeps the text of `parent`
+  for (int depth = 0; !parent.empty(); ++depth) {
+    if (depth > kDepthMax) return Waits("CompositePodGroups that are not below each other");
+    json::SharedValue next = composite(parent);
+    if (!next) return Waits("CompositePodGroup ", Quote(parent), ", which is not there");
+    if (!IsCompositeGang(*next)) break;
+    root = std::move(next);
+    parent = ParentOf(*root);
+  }
+  return root;
+}
+
 Result<std::optional<GangTree>> ReadGangTree(const json::Value& pod_group,
                                              const GangObjects& objects) {
   GangTree tree;
-  std::string_view parent = ParentOf(pod_group);
-  json::SharedValue composite;  // keeps the text of `parent`
-  for (int depth = 0; !parent.empty(); ++depth) {
-    if (depth > kDepthMax) return Waits("CompositePodGroups that are not below each other");
-    json::SharedValue next = objects.composite(parent);
-    if (!next) return Waits("CompositePodGroup ", Quote(parent), ", which is not there");
-    if (LeastGroups(*next) == 0) break;
-    tree.root = next;
-    composite = std::move(next);
-    parent = ParentOf(*composite);
-  }
+  SWELL_ASSIGN_OR_RETURN(tree.root, RootAbove(pod_group, objects.composite));
   if (!tree.root) return std::optional<GangTree>();
   SWELL_RETURN_IF_ERROR(Descent(objects).Add(*tree.root, "", 0, tree));
   return std::optional(std::move(tree));

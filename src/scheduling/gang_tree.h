@@ -25,9 +25,11 @@ struct GangTree {
   json::Array pod_sets;
 };
 
+// In the namespace of the group.
+using CompositeByName = std::function<json::SharedValue(std::string_view name)>;
+
 struct GangObjects {
-  // By name, in the namespace of the group.
-  std::function<json::SharedValue(std::string_view name)> composite;
+  CompositeByName composite;
   // All objects of the namespace.
   std::function<std::vector<json::SharedValue>()> composites, groups;
 };
@@ -35,7 +37,12 @@ struct GangObjects {
 // nullopt: the PodGroup is a gang of its own. The error says what the tree waits for.
 Result<std::optional<GangTree>> ReadGangTree(const json::Value& pod_group,
                                              const GangObjects& objects);
-// The name of a PodGroup's pod set in its tree.
+// Whether the groups below the composite group start together.
+bool IsCompositeGang(const json::Value& composite);
+// The root of the tree that the PodGroup or composite group is below; null: it is below none. The
+// error says what is not there.
+Result<json::SharedValue> RootAbove(const json::Value& group, const CompositeByName& composite);
+// The name of a PodGroup's pod set, or of a composite group's group, in its tree.
 std::string PodSetOfGang(std::string_view pod_group);
 
 }  // namespace swell::scheduling

@@ -83,7 +83,7 @@ Value ControllerRole() {
        {"authentication.k8s.io", "tokenreviews", "create"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"scheduling.k8s.io", "podgroups,compositepodgroups", "get,list,watch"},
-       {"scheduling.k8s.io", "podgroups/status", "patch"},
+       {"scheduling.k8s.io", "podgroups/status,compositepodgroups/status", "patch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
        // Devices by claims, where the cluster has them: who offers them, and whose they become.
