@@ -244,6 +244,18 @@ class LossTest(ElasticTest):
             raise RuntimeError("gloo: Connection closed by peer")
         self.assertEqual(left.exception.code, 0)
 
+    def test_a_guarded_step_says_whether_it_is_repeated(self):
+        job = swell.Job(env=swell.Env())
+        job._group = mock.Mock()
+        job._group.broken = None
+        with job.guard(lambda: {"step": 3}, None) as guarded:
+            pass
+        self.assertFalse(guarded.repeats)
+        with mock.patch.object(job, "_recover") as recover, job.guard(lambda: {"step": 3}, None) as guarded:
+            raise RuntimeError("gloo: Connection closed by peer")
+        self.assertTrue(guarded.repeats)
+        recover.assert_called_once()
+
 
 class DiskTest(ElasticTest):
     def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(self):

@@ -90,6 +90,38 @@ class SamplerTest(unittest.TestCase):
     def test_without_shuffling_records_come_in_their_order(self):
         self.assertEqual(list(ResumableDistributedSampler(5, 2, shuffle=False)), [[0, 1], [2, 3], [4]])
 
+    def test_a_state_that_is_loaded_within_a_loop_voids_what_was_prefetched(self):
+        for ahead, committed in ((3, 4), (1, 5), (2, 9)):  # the last: the loader has come to the end of the epoch
+            with self.subTest(ahead=ahead, committed=committed):
+                sampler = ResumableDistributedSampler(20, 2)
+                loop = _prefetching(sampler, ahead)
+                for _ in range(committed):
+                    next(loop)
+                    sampler.commit()
+                saved = sampler.state_dict()
+                trained = [next(loop)]
+                sampler.load_state_dict(saved)  # a peer was lost in this step
+                for stale in loop:
+                    trained.append(stale)
+                    for use in (sampler.commit, lambda: sampler.scale, lambda: sampler.step_records):
+                        self.assertRaisesRegex(RuntimeError, "start the DataLoader again", use)
+                self.assertLessEqual(len(trained), ahead + 1, "the loop went on")
+                again = _prefetching(sampler, ahead)
+                self.assertEqual(next(again), trained[0])
+                sampler.commit()
+
+    def test_without_prefetching_a_loop_goes_on_with_the_state_that_was_loaded(self):
+        for committed in (False, True):
+            sampler = ResumableDistributedSampler(20, 2)
+            saved = sampler.state_dict()
+            loop = iter(sampler)
+            first = next(loop)
+            if committed:
+                sampler.commit()
+            sampler.load_state_dict(saved)
+            self.assertEqual(next(loop), first)
+            sampler.commit()
+
     def test_mistakes_are_refused(self):
         sampler = ResumableDistributedSampler(10, 4)
         self.assertRaises(RuntimeError, sampler.next_epoch)

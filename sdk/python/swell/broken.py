@@ -8,6 +8,13 @@ What always holds: while `active` is False nothing is hidden, and errors of coll
 """
 
 
+class GuardedStep:
+    """What `with job.guard(...) as guarded` has: whether a peer was lost in the step, and another state is loaded."""
+
+    def __init__(self):
+        self.repeats = False
+
+
 class StepGuard:
     def __init__(self):
         self.active = False

@@ -10,6 +10,8 @@ What always holds:
 * Every rank gets the same number of batches. If records do not divide evenly, a rank's share may be smaller or
   empty. Multiply the sum of the losses with `scale`: then the mean over ranks is the mean over records.
 * A step counts once `commit()` is called. Batches that a loader has prefetched are handed out again after a resume.
+  A state that is loaded within a loop, as after the loss of a peer, ends that loop if batches were prefetched. Until
+  another loop begins, their use is an error: they are not those that come next.
 """
 
 import os
@@ -46,6 +48,9 @@ class ResumableDistributedSampler:
         self.epoch = 0
         self.position = 0
         self._outstanding = deque()
+        self._drew_last = False  # and not committed
+        self._loop = 0  # counts those that a loaded state has ended
+        self._ended = False  # no other loop has begun since
         self._drawn = (None, None)  # (what decides an order, that order)
         self._step_size()  # a job that chooses the batch learns the script's own, which rates refer to
 
@@ -74,8 +79,9 @@ class ResumableDistributedSampler:
     def __iter__(self):
         order = self._order()
         self._outstanding.clear()
-        world, size, epoch = self.world, self._step_size(), self.epoch
-        while self.epoch == epoch:
+        self._ended = False
+        world, size, epoch, loop = self.world, self._step_size(), self.epoch, self._loop
+        while self.epoch == epoch and self._loop == loop:
             start = self.position + sum(self._outstanding)
             # Prefetched shares are of the old number of ranks, or of the old batch. The loader must start again.
             moved = (self.world, self._step_size()) != (world, size)
@@ -84,6 +90,7 @@ class ResumableDistributedSampler:
             world, size = self.world, self._step_size()
             count = min(size, self.length - start)
             self._outstanding.append(count)
+            self._drew_last = True
             low = start + count * self.rank // world
             high = start + count * (self.rank + 1) // world
             yield list(order[low:high])
@@ -91,16 +98,20 @@ class ResumableDistributedSampler:
     @property
     def step_records(self):
         """Records of the current step, over all ranks."""
+        self._refuse_stale()
         return self._outstanding[0]
 
     @property
     def scale(self):
         """The factor for the sum of this rank's losses in the current step, if ranks average gradients as DDP does."""
+        self._refuse_stale()
         return self.world / self._outstanding[0]
 
     def commit(self):
         """Call it when all ranks have trained the oldest batch that was handed out."""
+        self._refuse_stale()
         self.position += self._outstanding.popleft()
+        self._drew_last = False
 
     def next_epoch(self):
         """Begins the next epoch. Raises RuntimeError if records of this one are left."""
@@ -130,7 +141,21 @@ class ResumableDistributedSampler:
         self.seed = state["seed"]
         self.epoch = state["epoch"]
         self.position = state["position"]
+        if self._prefetched():
+            self._loop += 1
+            self._ended = True
         self._outstanding.clear()
+
+    def _prefetched(self):
+        """Whether batches were drawn before the one under way was trained. Without workers there is one at a time."""
+        return len(self._outstanding) > 1 or (len(self._outstanding) == 1 and not self._drew_last)
+
+    def _refuse_stale(self):
+        if self._ended:
+            raise RuntimeError(
+                "this batch was prefetched before another state was loaded. After `with job.guard(state, load) as "
+                "guarded:`, start the DataLoader again if guarded.repeats"
+            )
 
     def _step_size(self):
         if self._batch_of == "goodput" and self._job is not None:

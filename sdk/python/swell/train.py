@@ -25,7 +25,7 @@ from datetime import timedelta
 
 from swell import random_state, report, snapshot
 from swell.batch import BatchSize
-from swell.broken import StepGuard
+from swell.broken import GuardedStep, StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
 from swell.exchange import Exchange
@@ -347,11 +347,12 @@ class Job:
         """A context for one step. If a peer dies in it, the other ranks form a new group and repeat the step.
 
         `state()` returns what a checkpoint would hold, with its "step"; `load(state)` restores it. The ranks continue
-        from the memory of the rank that trained furthest. A rigid job waits for a replacement of the lost rank.
+        from the memory of the rank that trained furthest. A rigid job waits for a replacement of the lost rank. After
+        `with job.guard(state, load) as guarded`, a DataLoader with workers must start again if `guarded.repeats`.
         """
-        drawn = self._drawn()
+        drawn, guarded = self._drawn(), GuardedStep()
         try:
-            yield
+            yield guarded
             if self._group is not None and self._group.broken is not None:
                 raise LostPeer(self._group.broken)
         except RuntimeError as error:
@@ -359,6 +360,7 @@ class Job:
                 self._keep_for_restart(error, state)
                 raise
             self._recover(error, state, load, drawn)
+            guarded.repeats = True
 
     def log(self, **metrics):
         """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
