@@ -192,11 +192,20 @@ Outcome WhatIf::Run(const std::string& group, const StateView& state, Duration l
       outcome.places.push_back({pod, node, GpuList(decision), type == "bind"});
     }
   }
+  std::set<std::string> decided;
+  for (const Outcome::Place& place : outcome.places) decided.insert(place.pod);
   for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
     std::string name(json::GetString(pod, {"name"}));
-    if (group_of[name] != group || json::GetString(pod, {"status"}) != "Pending") continue;
-    outcome.waiting.push_back(std::move(name));
-    outcome.reason = json::GetString(pod, {"reason"}, outcome.reason);
+    if (group_of[name] != group) continue;
+    const std::string_view status = json::GetString(pod, {"status"});
+    if (status == "Nominated" && !decided.contains(name)) {
+      // Its room was promised before, and nothing is decided anew.
+      outcome.places.push_back(
+          {std::move(name), std::string(json::GetString(pod, {"node"})), "", false});
+    } else if (status == "Pending") {
+      outcome.waiting.push_back(std::move(name));
+      outcome.reason = json::GetString(pod, {"reason"}, outcome.reason);
+    }
   }
   return outcome;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/print/output.h"
@@ -562,12 +563,32 @@ class WhyReport {
 
   std::string PlacedText() const {
     if (!forecast_.now.promised()) return "The scheduler is about to place it.\n";
-    if (forecast_.now.victims.empty()) {  // they give way to others of its project just as well
+    std::string pods;
+    for (const Outcome::Victim& victim : forecast_.now.victims) {
+      pods += StrCat("  ", victim.pod, " on ", victim.node, "\n");
+    }
+    if (pods.empty()) pods = LeavingText();
+    if (pods.empty()) {  // they give way to others of its project just as well
       return "It will start when the pods that it preempts have stopped.\n";
     }
-    std::string out = "It will start when these pods have stopped:\n";
-    for (const Outcome::Victim& victim : forecast_.now.victims) {
-      out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
+    return StrCat("It will start when these pods have stopped:\n", pods);
+  }
+
+  // Pods that are about to leave the nodes on which it has room.
+  std::string LeavingText() const {
+    std::set<std::string_view> promised;
+    for (const Outcome::Place& place : forecast_.now.places) {
+      if (!place.now) promised.insert(place.node);
+    }
+    std::string out;
+    for (const NodeView& node : facts_.nodes) {
+      if (!promised.contains(node.name)) continue;
+      for (const json::SharedValue& pod : node.pods) {
+        const std::optional<WallTime> until = api::DeletionTime(*pod);
+        if (!until || (ForGpus() && MilliGpus(*pod) == 0)) continue;
+        out += StrCat("  ", api::KeyOf(*pod), " on ", node.name, ", until ",
+                      api::FormatTime(*until), " at the latest\n");
+      }
     }
     return out;
   }

@@ -288,6 +288,32 @@ TEST(WhyReport, SaysWhenAPlacedJobStarts) {
   EXPECT_TRUE(json::GetArray(document, {"wouldStartWith"}).empty());
 }
 
+// A pod of that name on node-1 that had its notice.
+json::SharedValue StoppingPod(const std::string& name) {
+  json::Value pod = *WaitingJob().job.pods[0];
+  json::Set(pod, {"metadata", "name"}, name);
+  json::Set(pod, {"metadata", "deletionTimestamp"}, "2026-01-01T01:00:25Z");
+  json::Set(pod, {"spec", "nodeName"}, "node-1");
+  json::Set(pod, {"status", "phase"}, "Running");
+  return std::make_shared<const json::Value>(std::move(pod));
+}
+
+TEST(WhyReport, PodsThatLeaveTheRoomOfAPlacedJobAreNamedWithTheirLastMoment) {
+  StartForecast forecast;
+  forecast.now.places = {{"team/mnist-master-0", "node-1", "", false}};
+  WhyFacts facts = WaitingJob();
+  NodeView node, other;
+  node.name = "node-1";
+  node.pods = {facts.job.pods[1], StoppingPod("old-0")};
+  other.name = "node-2";
+  other.pods = {StoppingPod("elsewhere-0")};
+  facts.nodes = {node, other};
+  EXPECT_TRUE(WhyText(facts, forecast)
+                  .ends_with("It will start when these pods have stopped:\n"
+                             "  team/old-0 on node-1, until 2026-01-01T01:00:25Z at the latest\n"))
+      << WhyText(facts, forecast);
+}
+
 TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
   WhyFacts facts = WaitingJob();
   facts.hidden = true;

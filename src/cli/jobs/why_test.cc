@@ -342,6 +342,19 @@ TEST_F(WhyTest, RoomThatIsNotForEverybodyIsMarked) {
       << out_;
 }
 
+TEST_F(WhyTest, RoomThatWasPromisedBeforeNeedsNoChange) {
+  env_.what_if.simulate = [](const StateView&, WallTime) {
+    json::Object pod{{"name", "default/p"}, {"status", "Nominated"}, {"node", "node-1"}};
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", json::Array{}},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  GpuPod("p", "schedulerName: swell, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_TRUE(out_.ends_with("It will start when the pods that it preempts have stopped.\n"))
+      << out_;
+}
+
 TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   GpuPod("p", "schedulerName: swell, ");
   GpuPod("q", "schedulerName: swell, nodeName: node-1, ", ", labels: {swell.dev/pod-group: g}");
