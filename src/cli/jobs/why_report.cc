@@ -179,6 +179,7 @@ class WhyReport {
       return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
                     facts_.job.failure->Word(), HeldGpusText());
     }
+    if (const std::string stopping = StoppingText(); !stopping.empty()) return stopping;
     if (facts_.IsPod() && !facts_.PodNode().empty()) {
       return StrCat(facts_.Waits() ? "starts on " : "runs on ", facts_.PodNode(),
                     facts_.job.milli_gpus > 0 ? ": " + GpusText(facts_.job.milli_gpus) : "");
@@ -201,6 +202,23 @@ class WhyReport {
                ? StrCat("runs with ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
                         " pods; the others wait")
                : StrCat("waits", facts_.job.milli_gpus > 0 ? " for " + NeedText() : "", since);
+  }
+
+  // Its pods had their notice, and none came after them; empty: it is otherwise.
+  std::string StoppingText() const {
+    size_t stopping = 0;
+    WallTime latest;
+    for (const json::SharedValue& pod : facts_.job.pods) {
+      if (api::HasEnded(*pod)) continue;
+      const std::optional<WallTime> until = api::DeletionTime(*pod);
+      if (!until || !api::IsBound(*pod)) return "";
+      latest = std::max(latest, *until);
+      ++stopping;
+    }
+    if (stopping == 0) return "";
+    return StrCat(
+        "is being stopped: ", stopping == 1 ? "a pod has" : StrCat(stopping, " pods have"),
+        " until ", api::FormatTime(latest), " to save and end", HeldGpusText());
   }
 
   // What a user does about a job that does not wait for GPUs; empty: there is nothing to do.

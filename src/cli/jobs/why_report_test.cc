@@ -314,6 +314,19 @@ TEST(WhyReport, PodsThatLeaveTheRoomOfAPlacedJobAreNamedWithTheirLastMoment) {
       << WhyText(facts, forecast);
 }
 
+TEST(WhyReport, AJobThatHasItsNoticeDoesNotRun) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Preempted";
+  const json::SharedValue waits = facts.job.pods[1];
+  facts.job.pods = {StoppingPod("mnist-master-0"), StoppingPod("mnist-worker-0")};
+  EXPECT_TRUE(
+      WhyText(facts, {}).starts_with("mnist is being stopped: 2 pods have until "
+                                     "2026-01-01T01:00:25Z to save and end, 4 GPUs held"))
+      << WhyText(facts, {});
+  facts.job.pods[1] = waits;
+  EXPECT_TRUE(WhyText(facts, {}).starts_with("mnist waits for ")) << WhyText(facts, {});
+}
+
 TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
   WhyFacts facts = WaitingJob();
   facts.hidden = true;
