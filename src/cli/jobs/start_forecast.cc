@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <set>
 #include <tuple>
@@ -39,6 +40,7 @@ class ChangeFinder {
     if (forecast_.now.starts(need)) return std::move(forecast_);
     TryTime(what_if, group, need);
     TrySmaller(what_if, group, need);
+    TryCordoned(what_if, group, need);
     TryEnds(what_if, group, need);
     TryQuota(what_if, group, need);
     TryNode(what_if, group, need);
@@ -128,6 +130,52 @@ class ChangeFinder {
                                          " members (swell scale)"));
       return;
     }
+  }
+
+  // The first cordoned node that is enough; else all of them together.
+  void TryCordoned(const WhatIf& what_if, const std::string& group, int64_t need) {
+    std::vector<std::string> cordoned;
+    for (const NodeView& node : facts_.nodes) {
+      if (node.unschedulable && node.ready) cordoned.push_back(node.name);
+    }
+    const auto starts_with = [&](const std::set<std::string>& names) {
+      std::deque<json::Value> opened;
+      StateView state = what_if.Without({});
+      for (const json::Value*& object : state) {
+        if (api::KindOf(*object) != "Node" || !names.contains(std::string(api::Name(*object)))) {
+          continue;
+        }
+        opened.push_back(*object);
+        Uncordon(opened.back());
+        object = &opened.back();
+      }
+      const Outcome outcome = what_if.Run(group, state);
+      return outcome.starts(need) && outcome.victims.empty();
+    };
+    for (size_t i = 0; i < cordoned.size() && i < kJobsTriedLeast; ++i) {
+      if (!starts_with({cordoned[i]})) continue;
+      forecast_.changes.push_back(
+          StrCat("node ", cordoned[i], " is uncordoned (kubectl uncordon ", cordoned[i], ")"));
+      return;
+    }
+    if (cordoned.size() < 2 || cordoned.size() > kTogetherMax) return;
+    if (!starts_with({cordoned.begin(), cordoned.end()})) return;
+    forecast_.changes.push_back(StrCat("nodes ", Join(cordoned, ", "),
+                                       " are uncordoned (kubectl uncordon ", Join(cordoned, " "),
+                                       ")"));
+  }
+
+  static void Uncordon(json::Value& node) {
+    json::Set(node, {"spec", "unschedulable"}, false);
+    json::Value* taints = json::FindMutable(node, {"spec", "taints"});
+    if (taints == nullptr || !taints->is_array()) return;
+    json::Array left;
+    for (json::Value& taint : taints->get_array()) {
+      if (json::GetString(taint, {"key"}) != "node.kubernetes.io/unschedulable") {
+        left.push_back(std::move(taint));
+      }
+    }
+    *taints = std::move(left);
   }
 
   // What ends together: a job, the pods that one owner made, or a pod.
@@ -310,6 +358,7 @@ class ChangeFinder {
     const std::string name = StrCat(model.name, "-what-if-", number);
     json::Set(node, {"apiVersion"}, "v1");
     json::Set(node, {"kind"}, "Node");
+    Uncordon(node);
     json::Set(node, {"metadata", "name"}, name);
     json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
     return node;

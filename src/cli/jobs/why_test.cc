@@ -342,6 +342,35 @@ TEST_F(WhyTest, RoomThatIsNotForEverybodyIsMarked) {
       << out_;
 }
 
+TEST_F(WhyTest, ACordonedNodeWithRoomIsNamed) {
+  env_.what_if.simulate = [](const StateView& state, WallTime) {
+    json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "no node."}};
+    json::Array decisions;
+    for (const json::Value* object : state) {
+      const bool open = !json::GetBool(*object, {"spec", "unschedulable"}) &&
+                        json::GetArray(*object, {"spec", "taints"}).empty();
+      if (api::Name(*object) != "large" || !open) continue;
+      decisions = {json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "large"}}};
+    }
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  for (const char* name : {"a-small", "large"}) {
+    Create(StrCat("{apiVersion: v1, kind: Node, metadata: {name: ", name,
+                  "}, spec: {unschedulable: true, taints: "
+                  "[{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}}"));
+    Status(StrCat("/api/v1/nodes/", name), R"({"status":{"allocatable":{"nvidia.com/gpu":"4"},)"
+                                           R"("conditions":[{"type":"Ready","status":"True"}]}})");
+  }
+  GpuPod("p", "schedulerName: swell, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("It would start, for example, with:\n"
+                      "  node large is uncordoned (kubectl uncordon large)\n"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, RoomThatWasPromisedBeforeNeedsNoChange) {
   env_.what_if.simulate = [](const StateView&, WallTime) {
     json::Object pod{{"name", "default/p"}, {"status", "Nominated"}, {"node", "node-1"}};
