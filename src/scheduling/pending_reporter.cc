@@ -51,6 +51,7 @@ void PendingReporter::Report(const sched::Waiting& waiting) {
   Job& job = it->second;
   job.group = waiting.group;
   job.pods = waiting.pods;
+  job.surplus = waiting.surplus;
   job.message = waiting.reason;
   if (!waiting.least_change.empty()) job.message += StrCat(kLeastChange, waiting.least_change);
   // An earlier scheduler may have reported it, or this one, and it was forgotten since.
@@ -164,9 +165,9 @@ void PendingReporter::WritePods() {
     const auto nomination = nominations_.extract(next.pod);
     json::Object status;
     if (pod && !next.job.empty() && MessageOf(*pod) != jobs_.at(next.job).message) {
-      const std::string& message = jobs_.at(next.job).message;
-      status["conditions"] = Conditions(*pod, message);
-      if (next.new_reason) events_.Record(*pod, "Warning", "FailedScheduling", message);
+      const Job& job = jobs_.at(next.job);
+      status["conditions"] = Conditions(*pod, job.message);
+      if (next.new_reason) RecordWaiting(*pod, job);
     }
     if (pod && nomination) status["nominatedNodeName"] = nomination.mapped();
     if (!status.empty()) {
@@ -191,6 +192,15 @@ void PendingReporter::WritePod(const json::Value& pod, json::Value status, const
         WritePods();
       },
       "status");
+}
+
+// Nobody is warned that a job which trains could use more.
+void PendingReporter::RecordWaiting(const json::Value& pod, const Job& job) {
+  if (job.surplus) {
+    events_.Record(pod, "Normal", "WaitsToGrow", job.message);
+  } else {
+    events_.Record(pod, "Warning", "FailedScheduling", job.message);
+  }
 }
 
 json::Value PendingReporter::Conditions(const json::Value& pod, const std::string& message) const {

@@ -60,6 +60,7 @@ class PendingReporter {
   struct Job {
     std::string group;  // empty: a pod by itself
     std::vector<std::string> pods;
+    bool surplus = false;  // it runs without them
     std::string message;   // the latest
     std::string reported;  // the last one reported; empty: none was, or it was refused
     SteadyTime reported_at;
@@ -78,6 +79,7 @@ class PendingReporter {
   void Write(const std::string& key, Job& job);
   void WritePods();
   void WritePod(const json::Value& pod, json::Value status, const std::string& job);
+  void RecordWaiting(const json::Value& pod, const Job& job);
   json::Value Conditions(const json::Value& pod, const std::string& message) const;
   json::Object FirstCounts(const json::Value& group) const;
   void WriteGroup(const std::string& key, bool new_reason, Job& job);

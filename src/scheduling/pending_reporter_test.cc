@@ -22,6 +22,9 @@ class Listener final : public api::RestHandler {
                                         std::shared_ptr<api::RestSink> sink) override {
     if (request.path.find("/events") != std::string::npos) {
       ++events;
+      const auto event = json::Parse(request.body);
+      last_event =
+          StrCat(json::GetString(*event, {"type"}), " ", json::GetString(*event, {"reason"}));
       Answer(*sink, 201);
       return nullptr;
     }
@@ -69,6 +72,7 @@ class Listener final : public api::RestHandler {
 
   std::map<std::string, json::SharedValue> pods;
   int writes = 0, events = 0;
+  std::string last_event;  // "Warning FailedScheduling"
   bool deaf = false, refusing = false;
   std::vector<std::shared_ptr<api::RestSink>> held;
 
@@ -127,6 +131,19 @@ TEST_F(PendingReporterTest, FirstAtOnceThenTheLatestReasonOnly) {
   EXPECT_EQ(server->writes, 2);
   EXPECT_EQ(server->events, 2);
   EXPECT_EQ(server->Reported("a"), "no quota Would start with: more quota");
+}
+
+TEST_F(PendingReporterTest, WarnsOnlyOfJobsThatDoNotRun) {
+  server->AddPod("a");
+  server->AddPod("b");
+  Report("a", "no node");
+  sim.Advance(kTick);
+  EXPECT_EQ(server->last_event, "Warning FailedScheduling");
+  reporter->Report(
+      {.group = "default/g", .pods = {"default/b"}, .reason = "no node", .surplus = true});
+  sim.Advance(kTick);
+  EXPECT_EQ(server->last_event, "Normal WaitsToGrow");
+  EXPECT_EQ(server->Reported("b"), "no node");
 }
 
 TEST_F(PendingReporterTest, AGangWhoseMembersAreStillBeingCreatedHasASecondForEach) {

@@ -532,10 +532,21 @@ void ExplainShortSet(const SetState& set, Waiting& waiting) {
   waiting.incomplete = set.gated == 0;
 }
 
+// Also while members beyond the minimum wait for room that they were promised.
+bool HoldsItsMinimum(const GroupState& group) {
+  int32_t holding = 0;
+  for (const SetState& set : group.sets) {
+    if (set.holding + set.moving < set.Minimum()) return false;
+    holding += set.holding;
+  }
+  return group.known && holding > 0;
+}
+
 Waiting Explainer::Explain(GroupId id) {
   const GroupState& group = state_.groups[id];
   Waiting waiting;
   waiting.group = state_.GroupName(group);
+  waiting.surplus = HoldsItsMinimum(group);
   std::vector<PodId> pods;
   PodId promised = kNone;
   for (PodId pod : group.members) {

@@ -261,6 +261,24 @@ TEST_F(ExplainDomains, APartOfAGroupIsToldByItsName) {
   EXPECT_EQ(LeastChange(s, "g"), "a larger rack: none there is takes more than 4 of these 5 pods");
 }
 
+TEST(Explain, MembersBeyondTheMinimumOfAJobThatRunsAreToldApart) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 4, {.group = "g", .gpus = 1});
+  s.Cycle();
+  s.Group("rigid", {.min = 2});
+  s.Pods("rigid", 2, {.group = "rigid", .gpus = 1});
+  s.Pod("alone", {.gpus = 1});
+  ASSERT_NE(s.WaitingOf("g"), nullptr);
+  EXPECT_TRUE(s.WaitingOf("g")->surplus) << s.WaitingOf("g")->reason;
+  s.Cycle();
+  for (const char* name : {"rigid", "alone"}) {
+    ASSERT_NE(s.WaitingOf(name), nullptr) << name;
+    EXPECT_FALSE(s.WaitingOf(name)->surplus) << s.WaitingOf(name)->reason;
+  }
+}
+
 TEST(Explain, SaysNothingInACycleThatIsNotAskedTo) {
   Scenario s;
   s.Node("n0", {.gpus = 1});

@@ -79,6 +79,7 @@ struct Waiting {
   std::string reason;             // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
   std::string least_change;       // "4 more free GPUs on one node"; may be empty
   bool incomplete = false;        // its group or members were not created yet
+  bool surplus = false;           // it runs; these are beyond its minimum
 };
 
 struct CycleResult {
