@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 #include <tuple>
 
 #include "base/nearest_word.h"
@@ -50,6 +51,7 @@ class Explainer {
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
   // Why the last search for the group, or for one of its line, found nothing; null: there was none.
   const std::string* Said(GroupId id) const;
+  std::string ReservedText(const std::vector<NodeId>& nodes) const;
   std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
   std::string KindText(const std::vector<PodId>& pods,
                        const Shape& shape,
@@ -230,13 +232,15 @@ uint64_t Explainer::Summary(GroupId id) {
   Summing sum;
   const bool promised = std::any_of(group.sets.begin(), group.sets.end(),
                                     [](const SetState& set) { return set.promised > 0; });
-  if (promised) {  // who waits, and where the first of them was promised room
+  if (promised) {  // who waits, and where they were promised room
     const NodeState* first = nullptr;
     for (PodId pod : group.members) {
       const PodState& member = state_.pods[pod];
       if (member.phase != PodPhase::kPending || member.gated) continue;
       sum.Add(static_cast<uint64_t>(pod));
-      if (first == nullptr && member.promise != kNone) first = &state_.nodes[member.promise];
+      if (member.promise == kNone) continue;
+      sum.Add(static_cast<uint64_t>(member.promise));
+      if (first == nullptr) first = &state_.nodes[member.promise];
     }
     if (first == nullptr) return 0;
     sum.Add(first->version);
@@ -542,24 +546,32 @@ bool HoldsItsMinimum(const GroupState& group) {
   return group.known && holding > 0;
 }
 
+// The nodes of its promises, one for each pod.
+std::string Explainer::ReservedText(const std::vector<NodeId>& nodes) const {
+  const size_t others = std::set<NodeId>(nodes.begin(), nodes.end()).size() - 1;
+  const std::string& first = state_.nodes[nodes.front()].info.name;
+  return others == 0 ? StrCat("waits for terminating pods to leave node ", first,
+                              ", which is reserved for it")
+                     : StrCat("waits for terminating pods to leave node ", first, " and ",
+                              Plural(others, "other"), ", which are reserved for it");
+}
+
 Waiting Explainer::Explain(GroupId id) {
   const GroupState& group = state_.groups[id];
   Waiting waiting;
   waiting.group = state_.GroupName(group);
   waiting.surplus = HoldsItsMinimum(group);
   std::vector<PodId> pods;
-  PodId promised = kNone;
+  std::vector<NodeId> reserved;
   for (PodId pod : group.members) {
     const PodState& member = state_.pods[pod];
     if (member.phase != PodPhase::kPending || member.gated) continue;
-    if (member.promise != kNone && promised == kNone) promised = pod;
+    if (member.promise != kNone) reserved.push_back(member.promise);
     pods.push_back(pod);
   }
   for (PodId pod : pods) waiting.pods.push_back(state_.pods[pod].key);
-  if (promised != kNone) {
-    waiting.reason =
-        StrCat("waits for terminating pods to leave node ",
-               state_.nodes[state_.pods[promised].promise].info.name, ", which is reserved for it");
+  if (!reserved.empty()) {
+    waiting.reason = ReservedText(reserved);
     return waiting;
   }
   if (!group.known) {

@@ -77,6 +77,20 @@ TEST(Preempt, NobodyOfLowerPriorityTakesThePromisedRoom) {
   EXPECT_EQ(s.Log(), "bind high n0 [0,1] allocate\n");
 }
 
+TEST(Preempt, AGangThatIsPromisedRoomOnSeveralNodesIsToldSo) {
+  Scenario s;
+  for (const char* node : {"n0", "n1", "n2"}) {
+    s.Node(node, {.gpus = 1});
+    s.Pod(StrCat("low-", node), {.gpus = 1, .on = node, .devices = {0}});
+  }
+  s.Group("g", {.priority = 80, .min = 3});
+  s.Pods("g", 3, {.group = "g", .gpus = 1});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("g"), nullptr);
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "waits for terminating pods to leave node n0 and 2 others, which are reserved for it");
+}
+
 TEST(Preempt, WhoIsPromisedRoomIsToldOnceAndWhoReplacesThemToo) {
   Scenario s;
   s.Node("n0", {.gpus = 2});
