@@ -17,11 +17,20 @@ constexpr std::array<std::string_view, 6> kStates = {"queued", "starting",  "run
 constexpr size_t kTextMax = 1 << 20;
 constexpr int64_t kMillisecond = 1'000'000;
 
+// A pod counts the preemptions of its job. Not each member of an elastic one had a place before.
+bool HadPlace(const JobLog& log, const json::Value& pod) {
+  return std::any_of(log.spans.begin(), log.spans.end(), [&pod](const MemberSpan& span) {
+    return span.member == api::Name(pod) && span.state != "queued" && span.uid != api::Uid(pod);
+  });
+}
+
 // Empty: the pod is over.
-std::string_view StateOf(const json::Value& pod) {
+std::string_view StateOf(const JobLog& log, const json::Value& pod) {
   if (api::HasEnded(pod)) return "";
   if (api::IsDeleting(pod)) return api::IsBound(pod) ? "saving" : "";
-  const bool again = ParseInt(api::Annotation(pod, api::keys::kPreemptionsBefore)).value_or(0) > 0;
+  const bool again =
+      ParseInt(api::Annotation(pod, api::keys::kPreemptionsBefore)).value_or(0) > 0 &&
+      HadPlace(log, pod);
   if (!api::IsBound(pod)) return again ? "preempted" : "queued";
   if (api::Phase(pod) == "Running") return "running";
   return again ? "resuming" : "starting";
@@ -65,7 +74,7 @@ JobLog* MemberLog::LogOf(const json::Value& pod, WallTime now) {
 void MemberLog::OnPod(const json::Value& pod, WallTime now) {
   JobLog* const log = LogOf(pod, now);
   if (log == nullptr) return;
-  const std::string_view state = StateOf(pod);
+  const std::string_view state = StateOf(*log, pod);
   const std::string_view uid = api::Uid(pod);
   MemberSpan* const open = OpenSpan(*log, uid);
   const bool seen = open != nullptr && !std::exchange(open->restored, false);

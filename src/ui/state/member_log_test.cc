@@ -51,6 +51,27 @@ TEST(MemberLog, IsTheSameAfterARestart) {
   EXPECT_EQ(Text(Restarted(log)), Text(log));
 }
 
+// The pod of a job that was preempted before, without a place so far.
+json::Value WaitingAgain(const std::string& uid, const std::string& member) {
+  json::Value pod = Pod(uid, "Pending");
+  json::Set(pod, {"metadata", "name"}, member);
+  json::Set(pod, {"metadata", "annotations", "swell.dev/preemptions-before"}, "1");
+  json::Set(pod, {"spec", "nodeName"}, "");
+  return pod;
+}
+
+TEST(MemberLog, OnlyAMemberThatHadAPlaceWasPreempted) {
+  MemberLog log;
+  log.OnPod(Pod("a", "Running"), kStart);
+  log.OnPodGone(Pod("a", "Running"), kStart + kMinute * 2);
+  log.OnPod(WaitingAgain("b", "job-worker-0"), kStart + kMinute * 2);
+  log.OnPod(WaitingAgain("c", "job-worker-1"), kStart + kMinute * 2);
+  // A member that never ran is made anew, and still never ran.
+  log.OnPodGone(WaitingAgain("c", "job-worker-1"), kStart + kMinute * 3);
+  log.OnPod(WaitingAgain("d", "job-worker-1"), kStart + kMinute * 3);
+  EXPECT_EQ(Text(log), "a running 0..2, b preempted 0.., c queued 0..3, d queued 0..");
+}
+
 TEST(MemberLog, APodThatIsStillThereContinues) {
   MemberLog log;
   log.OnPod(Pod("a", "Pending"), kStart + kMinute);
