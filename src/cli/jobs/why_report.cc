@@ -376,6 +376,7 @@ class WhyReport {
   std::string AtQuotaText(const ProjectView& project) const {
     const Share& gpu = project.gpu();
     if (!facts_.WaitsForScheduler() || facts_.job.milli_gpus == 0 || gpu.quota < 0) return "";
+    if (!forecast_.now.places.empty()) return "";  // it has its room
     if (gpu.allocated < std::max(gpu.quota, gpu.fair_share.value_or(0))) return "";
     return StrCat("; ", project.name, " is ", gpu.allocated > gpu.quota ? "over" : "at",
                   " its quota (", ShareText(gpu.allocated, ShareOf::kGpu), " of ",

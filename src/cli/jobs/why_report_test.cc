@@ -75,6 +75,9 @@ TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
   const std::string at =
       "; team is at its quota (4 of 4 GPUs), so it cannot take GPUs from other projects\n";
   EXPECT_TRUE(says(at)) << WhyText(facts, {});
+  StartForecast promised;  // it takes the place of other work of its project
+  promised.now.places = {{"team/mnist-master-0", "node-1", "", false}};
+  EXPECT_EQ(WhyText(facts, promised).find("cannot take GPUs"), std::string::npos);
   project.shares[0].fair_share = 6;
   EXPECT_FALSE(says("cannot take GPUs")) << WhyText(facts, {});
   project.shares[0].allocated = 6;
