@@ -266,6 +266,16 @@ TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {
   EXPECT_EQ(err_, "swell: pod p does not run yet, because it waits for a node; " + why);
   EXPECT_EQ(Run({"swell", "logs", "p"}), 0);
   EXPECT_EQ(err_, "p has not started: it waits for a node; " + why);
+  // Its node is at work on it, or tries in vain.
+  Create(
+      "{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {nodeName: node-1, containers: "
+      "[{name: c, image: i}]}}");
+  Status("/api/v1/namespaces/default/pods/q",
+         R"({"status":{"phase":"Pending","containerStatuses":[{"name":"c","image":"i",)"
+         R"("imageID":"","ready":false,"restartCount":0,)"
+         R"("state":{"waiting":{"reason":"ContainerCreating"}}}]}})");
+  EXPECT_EQ(Run({"swell", "logs", "q"}), 0);
+  EXPECT_EQ(err_, "q has not started: ContainerCreating; to see why: swell why q -n default\n");
 }
 
 TEST_F(CliTest, AJobOfAProjectThatThereIsNotIsRefused) {

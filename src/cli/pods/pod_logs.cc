@@ -28,6 +28,18 @@ void ReportFailedStart(Session& session, const json::Value& pod, const std::stri
   if (never_ran || other) session.ErrLine(failure->Sentence());
 }
 
+// It has not run yet, so there is no log of it.
+bool IsStillToStart(const json::Value& pod, std::string_view container) {
+  const auto of_its_name = [container](const api::ContainerStatus& one) {
+    return one.name == container;
+  };
+  for (const auto& statuses : {api::InitContainerStatuses(pod), api::ContainerStatuses(pod)}) {
+    const auto it = std::find_if(statuses.begin(), statuses.end(), of_its_name);
+    if (it != statuses.end()) return it->Waits() && it->restart_count == 0;
+  }
+  return true;
+}
+
 }  // namespace
 
 api::RestRequest LogRequest(const LogSource& source, const LogOptions& options) {
@@ -101,8 +113,10 @@ Status PrintLogs(Session& session,
           StrCat(api::Name(*pod), " has not started: it waits for a node; ", AskWhy(*pod)));
       continue;
     }
-    if (!HasStarted(*pod) && pods.size() > 1) {
-      session.ErrLine(StrCat(api::Name(*pod), " has not started: ", PodStatusWord(*pod)));
+    const bool of_many = pods.size() > 1;
+    if (!HasStarted(*pod) && (of_many || IsStillToStart(*pod, ContainerToShow(*pod, options)))) {
+      session.ErrLine(
+          StrCat(api::Name(*pod), " has not started: ", PodStatusWord(*pod), "; ", AskWhy(*pod)));
       continue;
     }
     ready.push_back(std::move(pod));
