@@ -34,12 +34,14 @@ const json::Value* SpecOf(const json::Value& pod, std::string_view container) {
   return nullptr;
 }
 
+// "its memory limit of 1Gi"; empty: neither the container nor its pod has one.
 std::string MemoryLimit(const json::Value& pod, std::string_view container) {
   const json::Value* spec = SpecOf(pod, container);
   if (spec == nullptr) return "";
   const std::string_view own = json::GetString(*spec, {"resources", "limits", "memory"});
-  if (!own.empty()) return std::string(own);
-  return std::string(json::GetString(pod, {"spec", "resources", "limits", "memory"}));
+  if (!own.empty()) return StrCat("its memory limit of ", own);
+  const std::string_view whole = json::GetString(pod, {"spec", "resources", "limits", "memory"});
+  return whole.empty() ? "" : StrCat("the memory limit of its pod, ", whole);
 }
 
 std::string ImageOf(const json::Value& pod, std::string_view container) {
@@ -138,7 +140,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
     case FailureClass::kHostMemory: {
       const std::string limit = MemoryLimit(pod, failure.container);
       return limit.empty() ? "give it more memory, or let it use less"
-                           : StrCat("raise its memory limit of ", limit, ", or let it use less");
+                           : StrCat("raise ", limit, ", or let it use less");
     }
     case FailureClass::kGpuMemory:
       return "use a smaller batch with gradient accumulation, or a larger part of a GPU";

@@ -214,7 +214,8 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
                "{terminated: {exitCode: 137, reason: OOMKilled}}}]}}"),
       kNow);
   ASSERT_TRUE(of_whole_pod.has_value());
-  EXPECT_NE(of_whole_pod->Sentence().find("its memory limit of 3Gi"), std::string::npos);
+  EXPECT_NE(of_whole_pod->Sentence().find("raise the memory limit of its pod, 3Gi, or"),
+            std::string::npos);
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 139, reason: Error}}}]}"),
             "w-0 failed: container main was ended by signal 11 (SIGSEGV); more is in: swell logs "
