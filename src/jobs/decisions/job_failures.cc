@@ -379,7 +379,7 @@ bool JobFailures::EndAtBackoffLimit(JobPass& pass) const {
 // A failed pod that is made anew. More memory, or another member's failure, may explain it.
 void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const {
   pass.dealt_with.emplace_back(api::Uid(pod));
-  const api::Failure failure = api::FailureOf(pod, pass.now).value_or(api::Failure{});
+  api::Failure failure = api::FailureOf(pod, pass.now).value_or(api::Failure{});
   if (RaiseMemory(pass, replica, pod) || SpareHardware(pass, pod, failure)) return;
   const auto latest = ChargedFailure::Parse(api::Annotation(*pass.job, api::keys::kLastFailure));
   const WallTime created = api::CreationTime(pod);
@@ -393,6 +393,7 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
   const WallTime end = failure.time.value_or(pass.now);
   const FailedRun whole{api::StartTime(pod).value_or(end), end};
+  ExplainMemory(pass, failure);
   NoteCrash(pass, failure, LastFailedRun(pod, /*before=*/false).value_or(whole));
 }
 
@@ -457,24 +458,27 @@ JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
 }
 
 // The pod knows only its own limit; the job knows the next one.
+void JobFailures::ExplainMemory(const JobPass& pass, api::Failure& failure) const {
+  if (failure.reason != "OOMKilled") return;
+  const auto pod = pass.pods.find(failure.member);
+  const ReplicaSpec* replica = pass.ReplicaOf(failure.member);
+  if (pod == pass.pods.end() || replica == nullptr) return;
+  if (replica->restart_policy == RestartPolicy::kNever) return;
+  const int64_t current = MemoryLimitOf(*pod->second, failure.container);
+  if (current == 0) return;
+  const NextLimit next = NextLimitOf(pass, *replica, *pod->second, failure);
+  const std::string used = StrCat("it used all of its ", MemoryText(current));
+  if (next.bytes > 0) {
+    failure.advice = StrCat(used, ", and its next pod gets ", MemoryText(next.bytes));
+  } else {
+    failure.advice = StrCat(used, "; the limit is not raised, since ", next.why_not,
+                            ": give it more memory, or let it use less");
+  }
+}
+
 void JobFailures::Explain(JobPass& pass) const {
   for (std::optional<api::Failure>* said : {&pass.failure, &pass.repeated}) {
-    if (!*said || (*said)->reason != "OOMKilled") continue;
-    api::Failure& failure = **said;
-    const auto pod = pass.pods.find(failure.member);
-    const ReplicaSpec* replica = pass.ReplicaOf(failure.member);
-    if (pod == pass.pods.end() || replica == nullptr) continue;
-    if (replica->restart_policy == RestartPolicy::kNever) continue;
-    const int64_t current = MemoryLimitOf(*pod->second, failure.container);
-    if (current == 0) continue;
-    const NextLimit next = NextLimitOf(pass, *replica, *pod->second, failure);
-    const std::string used = StrCat("it used all of its ", MemoryText(current));
-    if (next.bytes > 0) {
-      failure.advice = StrCat(used, ", and its next pod gets ", MemoryText(next.bytes));
-    } else {
-      failure.advice = StrCat(used, "; the limit is not raised, since ", next.why_not,
-                              ": give it more memory, or let it use less");
-    }
+    if (*said) ExplainMemory(pass, **said);
   }
 }
 

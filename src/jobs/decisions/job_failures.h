@@ -58,6 +58,7 @@ class JobFailures {
                         const ReplicaSpec& replica,
                         const json::Value& pod,
                         const api::Failure& failure) const;
+  void ExplainMemory(const JobPass& pass, api::Failure& failure) const;
   int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
   bool RaiseMemory(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
   bool RaiseMemoryInPlace(JobPass& pass, bool running_too) const;

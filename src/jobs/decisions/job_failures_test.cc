@@ -379,6 +379,23 @@ TEST_F(FailureTest, AJobThatFailsAtOnceWaitsForItsNextStart) {
   EXPECT_EQ(cluster_.PodPhase("default/job-master-0"), "Running");
 }
 
+TEST_F(FailureTest, AJobThatWaitsAfterItsLastRaiseIsToldWhyItGetsNoMore) {
+  SubmitAndRun(
+      {.workers = 0, .restart = "ExitCode", .annotations = "swell.dev/raise-memory: 'false'"});
+  for (int i = 0; i < 2; ++i) {
+    const std::string uid = cluster_.PodUid("default/job-master-0");
+    End("job-master-0", 137, "OOMKilled", "");
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodUid("default/job-master-0") != uid; }));
+    if (i > 0) break;
+    ASSERT_TRUE(RunsAgain("job-master-0", uid));
+  }
+  ASSERT_EQ(cluster_.PodPhase("default/job-master-0"), "");
+  EXPECT_EQ(
+      json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "failure", "advice"}),
+      "it used all of its 1024Mi; the limit is not raised, since the job's annotation "
+      "swell.dev/raise-memory is false: give it more memory, or let it use less");
+}
+
 TEST_F(FailureTest, MembersThatAllFailInTheirPlacesGiveTheirGpusBackForAWhile) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure"});
   EndInPlace("job-worker-0", 2, 3, "Error", "no data", "CrashLoopBackOff");
