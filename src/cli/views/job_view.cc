@@ -417,7 +417,7 @@ std::string JobView::SuspensionWaitText() const {
   return StrCat(
       "keeps running until a save succeeds, because its last save failed. To "
       "suspend it now and lose the work since its last checkpoint: swell suspend ",
-      name, " --force");
+      name, " -n ", ns, " --force");
 }
 
 std::string JobView::GateText() const {

@@ -173,7 +173,7 @@ bool SuspensionWaits(JobPass& pass) {
         StrCat(pass.name,
                " keeps running until a save succeeds, because its last save failed. To suspend it "
                "now and lose the work since its last checkpoint: swell suspend ",
-               pass.name, " --force");
+               pass.name, " -n ", pass.ns, " --force");
     pass.SetFirst(kSuspensionWaits, true, "SaveFailed", message);
     pass.AddEvent("Warning", kSuspensionWaits, message);
   }

@@ -438,6 +438,9 @@ TEST_F(JobProgressTest, ASuspensionWaitsForASaveUnlessItIsForced) {
   cluster_.Run(std::chrono::minutes(1));
   EXPECT_EQ(cluster_.Pods("Running"), 3);
   EXPECT_EQ(cluster_.Events("SuspensionWaits"), 1);
+  EXPECT_TRUE(
+      cluster_.EventMessage("SuspensionWaits").ends_with("swell suspend job -n default --force"))
+      << cluster_.EventMessage("SuspensionWaits");
   ASSERT_TRUE(cluster_
                   .Patch(kTrainingJobs, "default/job",
                          "metadata: {annotations: {swell.dev/suspend-unsaved: 'true'}}")
