@@ -217,27 +217,6 @@ TEST_F(JobTest, PodsThatAreGoneStayInTheStatus) {
   EXPECT_EQ(json::GetInt(json::GetArray(*job, {"status", "attempts"})[1], {"attempt"}), 2);
 }
 
-TEST_F(JobTest, APodWhoseProgramWasNotThereIsNoAttemptWithALog) {
-  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
-  const auto end = [this](const char* pod, const char* reason) {
-    const Status patched = cluster_.Patch(
-        client::resources::kPods, StrCat("default/", pod),
-        StrCat("{status: {phase: Failed, containerStatuses: [{name: pytorch, image: x, imageID: x, "
-               "ready: false, restartCount: 0, state: {terminated: {exitCode: 139, reason: ",
-               reason, "}}}]}}"),
-        "status");
-    ASSERT_TRUE(patched.ok()) << patched.ToString();
-  };
-  end("job-worker-0", "StartError");
-  end("job-master-0", "Error");
-  const auto attempts = [this] {
-    return json::GetArray(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "attempts"});
-  };
-  ASSERT_TRUE(cluster_.Until([&] { return !attempts().empty() && cluster_.Pods("Running") == 2; }));
-  ASSERT_EQ(attempts().size(), 1u);
-  EXPECT_EQ(json::GetString(attempts()[0], {"member"}), "job-master-0");
-}
-
 TEST_F(JobTest, BackoffLimitCountsRestartsInPlace) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure", .run_policy = "backoffLimit: 2"});
   cluster_.agents->Exit("default/job-worker-0", 1);

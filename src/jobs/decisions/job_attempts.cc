@@ -11,18 +11,12 @@
 namespace swell::jobs {
 namespace {
 
-// Its program was not there, or could not be run.
-bool NeverStarted(const api::ContainerStatus& one) {
-  return one.reason == "StartError" || one.reason == "ContainerCannotRun";
-}
-
 // The containers that have run: those have logs.
 json::Array ContainersThatRan(const json::Value& pod) {
   json::Array ran;
   for (const auto& statuses : {api::InitContainerStatuses(pod), api::ContainerStatuses(pod)}) {
     for (const api::ContainerStatus& one : statuses) {
-      const bool started = one.Runs() || (one.Ended() && !NeverStarted(one));
-      if (!started && one.restart_count == 0) continue;
+      if (!one.Runs() && !one.Ended() && one.restart_count == 0) continue;
       ran.push_back(json::Object{{"name", one.name}, {"restarts", one.restart_count}});
     }
   }
