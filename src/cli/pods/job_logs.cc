@@ -149,9 +149,9 @@ class JobLogs {
     streams.push_back(std::move(stream));
     const Status read = api_.Follow(std::move(streams));
     if (read.code() != Code::kNotFound && read.code() != Code::kBadRequest) return read;
-    session_.ErrLine(StrCat("The log of container ", part.container, " of ", part.Title(),
-                            " is not there. Clusters started by swell up keep the logs of earlier "
-                            "attempts; others do not."));
+    session_.ErrLine(StrCat("There is no log of container ", part.container, " of ", part.Title(),
+                            ": its program never ran, or this cluster keeps no logs of earlier "
+                            "attempts (clusters started by swell up do)."));
     return Status::Ok();
   }
 
