@@ -292,6 +292,27 @@ TEST(JobView, EventsOfAnEarlierJobOfTheNameAreNotItsOwn) {
   EXPECT_FALSE(concerns("PodGroup", "mnist", "", kBefore));
 }
 
+TEST(JobView, AMemberThatRunsAgainAfterOneFailureIsInNoLoop) {
+  const auto status = [](int restarts, const std::string& state) {
+    JobView job = ViewForTest(StrCat(
+        R"({"status":{"failure":{"member":"mnist-worker-0","exitCode":1,"container":"c",)",
+        R"("role":"container","waitsWith":"CrashLoopBackOff","restarts":)", restarts, "}}}"));
+    job.status = "Running";
+    job.pods.push_back(std::make_shared<const json::Value>(
+        json::Parse(StrCat(R"({"metadata":{"name":"mnist-worker-0"},"status":{"phase":"Running",)",
+                           R"("containerStatuses":[{"name":"c","restartCount":)", restarts,
+                           R"(,"state":)", state,
+                           R"(,"lastState":{"terminated":{"exitCode":1}}}]}})"))
+            .value()));
+    ReadFailure(job);
+    return job.StatusText();
+  };
+  const std::string runs = R"({"running":{"startedAt":"2026-01-01T00:00:00Z"}})";
+  EXPECT_EQ(status(1, runs), "Restarting");
+  EXPECT_EQ(status(2, runs), "CrashLoopBackOff");
+  EXPECT_EQ(status(1, R"({"waiting":{"reason":"CrashLoopBackOff"}})"), "CrashLoopBackOff");
+}
+
 TEST(JobView, TheStatusSaysWhatFailed) {
   JobView job = ViewForTest(R"({"status":{"failure":{"member":"mnist-worker-0","exitCode":137,
       "container":"c","role":"container","reason":"OOMKilled"}}})");

@@ -175,6 +175,10 @@ class WhyReport {
     if (facts_.Podless() && !facts_.Fails()) {
       return AgainText().empty() ? "has no pods yet" : "waits for its next start";
     }
+    if (facts_.Fails() && facts_.job.RunsAfterOneFailure()) {
+      return StrCat("runs again after a failure: ", facts_.job.RunningPods(), " of ",
+                    facts_.job.replicas, " pods", HeldGpusText());
+    }
     if (facts_.Fails()) {
       return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
                     facts_.job.failure->Word(), HeldGpusText());

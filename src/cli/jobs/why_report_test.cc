@@ -364,6 +364,11 @@ TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
       "Failure:  mnist-worker-0 failed and starts again: container c exited with 3; its last line: "
       "\"broken\"\n");
   EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"failure", "member"}), "mnist-worker-0");
+  facts.job.failure->settles = kNow;
+  facts.job.failure->restarts = 1;
+  EXPECT_TRUE(WhyText(facts, {}).starts_with(
+      "mnist runs again after a failure: 2 of 2 pods, 4 GPUs held.\n"))
+      << WhyText(facts, {});
 }
 
 // One of its pods has a place, and its image is not there; the other waits for room.

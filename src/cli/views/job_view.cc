@@ -391,9 +391,19 @@ void ReadFailureOfLastTry(JobView& job) {
   if (!job.failure->repeats()) job.failure->waits = "BackOff";
 }
 
+// The job's status does not say whether the member runs again.
+void ReadWhetherItSettles(JobView& job) {
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::Name(*pod) != job.failure->member) continue;
+    const auto own = api::FailureOf(*pod, WallTime());
+    if (own && own->container == job.failure->container) job.failure->settles = own->settles;
+  }
+}
+
 void ReadFirstFailure(JobView& job) {
   job.failure = api::FailureOfJob(*job.object);
-  if (job.failure || job.status == "Succeeded") return;
+  if (job.failure) return ReadWhetherItSettles(job);
+  if (job.status == "Succeeded") return;
   if (job.kind->kind == "Job" && !job.over()) return ReadFailureOfLastTry(job);
   job.failure = api::FirstFailure(job.pods, WallTime());
   if (!job.failure) return;
@@ -447,8 +457,11 @@ std::string JobView::StatusText() const {
   if (status == "Running" && !hung.empty()) return "Hung";
   const bool waits_for_it = status == "Running" || status == "Pending" || status == "Restarting";
   if (!failure || !failure->repeats() || !waits_for_it) return status;
-  // One failure is not a loop.
-  return failure->settles && failure->restarts <= 1 ? "Restarting" : failure->Word();
+  return RunsAfterOneFailure() ? "Restarting" : failure->Word();
+}
+
+bool JobView::RunsAfterOneFailure() const {
+  return failure && failure->settles && failure->restarts <= 1;
 }
 
 std::string ProgressText(const JobView& job) {

@@ -76,6 +76,8 @@ struct JobView {
   int64_t HeldMilliGpus() const;  // of pods that have a place
   // Its status with what failed: "Failed: OOMKilled", "CrashLoopBackOff".
   std::string StatusText() const;
+  // One failure is not a loop.
+  bool RunsAfterOneFailure() const;
   // What it waits for before it may start (`--after`, `--begin`, a place in its array); empty:
   // nothing of the kind.
   std::string GateText() const;
