@@ -518,6 +518,26 @@ TEST_F(ViewsTest, AnAttemptEndsWithItsCauseAndNotWithAPodThatWasMadeAnewAndStopp
   EXPECT_EQ(json::GetString(attempts[0], {"reason"}), "The node went down");
 }
 
+TEST_F(ViewsTest, AJobThatRunsAgainAfterOneFailureIsNotSaidToFail) {
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
+         R"({"status":{"failure":{"member":"see-worker-0","container":"c","role":"container",)"
+         R"("exitCode":1,"restarts":1,"waitsWith":"CrashLoopBackOff"}}})");
+  const auto sentence_while = [this](const std::string& state) {
+    Status("/api/v1/namespaces/vision/pods/see-worker-0",
+           StrCat(R"({"status":{"phase":"Running","containerStatuses":[{"name":"c","image":"i",)"
+                  R"("imageID":"","ready":true,"restartCount":1,"state":)",
+                  state, R"(,"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]}})"));
+    Settle();
+    const json::Value data = See("job", "jane-token", {{"namespace", "vision"}, {"name", "see"}});
+    return std::string(json::GetString(data, {"sentence"}));
+  };
+  const std::string failure = "see-worker-0 failed and starts again (1 restart): ";
+  const std::string running = sentence_while(R"({"running":{"startedAt":"2026-01-01T00:00:00Z"}})");
+  EXPECT_TRUE(running.starts_with("The job runs again after a failure. " + failure)) << running;
+  const std::string waiting = sentence_while(R"({"waiting":{"reason":"CrashLoopBackOff"}})");
+  EXPECT_TRUE(waiting.starts_with("The job fails. " + failure)) << waiting;
+}
+
 TEST_F(ViewsTest, LogsOfPodsThatAreGoneAreNamedWithThoseThatAreThere) {
   Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
          R"({"status":{"attempts":[{"member":"see-worker-0","uid":"old","node":"node-1",)"

@@ -248,7 +248,9 @@ std::string Sentence(const cli::JobView& job) {
     return StrCat("The job is over: ", job.StatusText(), ".", why.empty() ? "" : " ", why);
   }
   if (job.failure && job.failure->repeats()) {
-    return StrCat("The job fails. ", job.failure->Sentence());
+    return StrCat(
+        job.RunsAfterOneFailure() ? "The job runs again after a failure. " : "The job fails. ",
+        job.failure->Sentence());
   }
   if (const std::string gate = job.GateText(); !gate.empty()) return StrCat("The job ", gate);
   if (job.status == "Suspended") return "The job is suspended and holds no GPUs.";
