@@ -116,6 +116,20 @@ TEST_F(FailureTest, AnErrorThatEveryStartRepeatsEndsTheJobAtItsSecondTime) {
       << cluster_.EventMessage("UserError");
 }
 
+TEST_F(FailureTest, AProgramThatIsNotThereEndsTheJobAtItsSecondTime) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  for (int i = 0; i < 2; ++i) {
+    const std::string uid = cluster_.PodUid("default/job-worker-0");
+    End("job-worker-0", 128, "StartError", "executable file not found in $PATH");
+    ASSERT_TRUE(cluster_.Until([&] {
+      return Is("Failed") || (cluster_.PodPhase("default/job-worker-0") == "Running" &&
+                              cluster_.PodUid("default/job-worker-0") != uid);
+    }));
+    EXPECT_EQ(Is("Failed"), i == 1);
+    cluster_.Run(kSecond);
+  }
+}
+
 TEST_F(FailureTest, AStartAfterTheFirstErrorIsNoSecondError) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure"});
   const std::string said = "ModuleNotFoundError: No module named trainer";
