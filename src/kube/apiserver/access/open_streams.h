@@ -3,9 +3,9 @@
 // others.
 // - Threads: core executor only.
 // - Ownership: the core's; streams and calls are their callers', and only looked at here.
-// - Invariants: a user has at most `of_user_max` open. What is opened with a token that the user has
-//   asked for, or on behalf of another, counts for the user, too. The system's own users and nodes
-//   have no bound.
+// - Invariants: a user has at most `of_user_max` open. What is opened with a token that the user
+//   has asked for, or on behalf of another, counts for the user, too. The system's own users and
+//   nodes have no bound.
 #pragma once
 
 #include <map>
