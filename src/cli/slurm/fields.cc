@@ -23,6 +23,15 @@ size_t TakeWidth(std::string_view& text) {
   return width;
 }
 
+// The columns that are named, separated by commas; "all": every one that is known.
+template <class Columns>
+std::vector<std::string> WordsOf(std::string_view list, const Columns& known) {
+  if (ToLower(list) != "all") return CommaList(list);
+  std::vector<std::string> words;
+  for (const auto& one : known) words.emplace_back(one.name);
+  return words;
+}
+
 }  // namespace
 
 Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
@@ -68,13 +77,8 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
 Result<std::vector<FormatPart>> ParseLongFormat(std::string_view list,
                                                 std::span<const LongName> names,
                                                 std::string* unknown) {
-  std::vector<std::string> words = CommaList(list);
-  if (ToLower(list) == "all") {
-    words.clear();
-    for (const LongName& one : names) words.emplace_back(one.name);
-  }
   std::vector<FormatPart> parts(1);
-  for (const std::string& word : words) {
+  for (const std::string& word : WordsOf(list, names)) {
     FormatPart& part = parts.back();
     const size_t colon = word.find(':');
     const std::string name = ToLower(word.substr(0, colon));
@@ -128,13 +132,8 @@ std::string FormatRow(const std::vector<FormatPart>& format,
 Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
                                                const std::vector<NamedColumn>& known,
                                                std::string* unknown) {
-  std::vector<std::string> words = CommaList(list);
-  if (ToLower(list) == "all") {
-    words.clear();
-    for (const NamedColumn& one : known) words.emplace_back(one.name);
-  }
   std::vector<ChosenColumn> columns;
-  for (const std::string& word : words) {
+  for (const std::string& word : WordsOf(list, known)) {
     const size_t percent = word.find('%');
     const std::string name = word.substr(0, percent);
     const auto found = std::find_if(known.begin(), known.end(), [&name](const NamedColumn& one) {

@@ -129,17 +129,16 @@ class SacctAction final : public Action {
                "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00, now-2hours "
                "(default: today)");
     flags.Text("-E,--endtime", &until_, "WHEN", "only jobs that were submitted before");
-    for (const auto& [name, why] : {std::pair("-X,--allocations", "steps have no lines"),
-                                    {"-a,--allusers", "everybody's jobs are shown"},
-                                    {"-D,--duplicates", "numbers are given once"},
-                                    {"-T,--truncate", "times are printed as they are"},
-                                    {"-L,--allclusters", "there is one cluster"},
-                                    {"--local", "there is one cluster"},
-                                    {"--federation", "there is one cluster"},
-                                    {"--noconvert", "amounts are printed as they are"},
-                                    {"-v,--verbose", "nothing more is said"}}) {
-      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
-    }
+    AcceptSwitches(flags, &ignored_,
+                   {{"-X,--allocations", "steps have no lines"},
+                    {"-a,--allusers", "everybody's jobs are shown"},
+                    {"-D,--duplicates", "numbers are given once"},
+                    {"-T,--truncate", "times are printed as they are"},
+                    {"-L,--allclusters", "there is one cluster"},
+                    {"--local", "there is one cluster"},
+                    {"--federation", "there is one cluster"},
+                    {"--noconvert", "amounts are printed as they are"},
+                    {"-v,--verbose", "nothing more is said"}});
     flags.Text("--units", &ignored_text_, "UNIT", "accepted; amounts have their own").hidden = true;
     flags.Refuse("-M,--clusters", "--context NAME selects another cluster");
     flags.Refuse("-B,--batch-script", "scontrol write batch_script JOB - prints it");

@@ -124,9 +124,8 @@ class SallocAction final : public Action {
   void Declare(Flags& flags) override {
     flags.StopAtFirstWord();
     typed_.Declare(flags);
-    for (const char* name : {"--bell", "--no-bell"}) {
-      flags.Switch(name, &ignored_, "accepted; no bell is rung").hidden = true;
-    }
+    AcceptSwitches(flags, &ignored_,
+                   {{"--bell", "no bell is rung"}, {"--no-bell", "no bell is rung"}});
     flags.Refuse("--x11", "windows are not shown; use a notebook, or swell port-forward");
     flags.Refuse("--pty", "salloc itself opens a shell; leave the flag out");
     flags.Refuse("--no-shell", "sbatch --wrap 'sleep 1h' holds nodes; srun --jobid runs in them");

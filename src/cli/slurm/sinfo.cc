@@ -156,15 +156,14 @@ class SinfoAction final : public Action {
     flags.Text("-t,--states", &states_, "STATE[,STATE]",
                "only nodes in these states: idle, mix, …");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
-    for (const auto& [name, why] : {std::pair("-a,--all", "nothing is hidden"),
-                                    {"--hide", "nothing is hidden"},
-                                    {"-e,--exact", "only nodes that are alike share a line"},
-                                    {"--local", "there is one cluster"},
-                                    {"--federation", "there is one cluster"},
-                                    {"--noconvert", "amounts are printed as they are"},
-                                    {"-v,--verbose", "nothing more is said"}}) {
-      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
-    }
+    AcceptSwitches(flags, &ignored_,
+                   {{"-a,--all", "nothing is hidden"},
+                    {"--hide", "nothing is hidden"},
+                    {"-e,--exact", "only nodes that are alike share a line"},
+                    {"--local", "there is one cluster"},
+                    {"--federation", "there is one cluster"},
+                    {"--noconvert", "amounts are printed as they are"},
+                    {"-v,--verbose", "nothing more is said"}});
     flags.Switch("-r,--responding", &responding_, "only nodes that are ready");
     flags.Switch("-R,--list-reasons", &reasons_, "nodes that get no jobs, and why");
     flags.Refuse("-d,--dead", "-t down lists the nodes that do not answer");

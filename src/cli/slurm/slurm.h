@@ -3,7 +3,9 @@
 // - Threads: one thread.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -42,6 +44,10 @@ struct SubmittedJob {
 Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number);
 // Where it would run, if it waited for nothing but room.
 Result<int> ShowPlan(Session& session, Submission& submission);
+// Switches of Slurm that change nothing here, each with the reason. They are hidden in the help.
+void AcceptSwitches(Flags& flags,
+                    bool* ignored,
+                    std::initializer_list<std::pair<const char*, const char*>> switches);
 // Whether this command's input is a terminal.
 bool HasTerminal(Session& session);
 // A command (or a shell, without words) on the first node of a job of its own, with this terminal.

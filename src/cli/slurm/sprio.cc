@@ -65,7 +65,7 @@ class SprioAction final : public Action {
     flags.Group("Output");
     flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%.18i %Y %A'");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
-    flags.Switch("-l,--long", &ignored_, "accepted; all columns are shown").hidden = true;
+    AcceptSwitches(flags, &ignored_, {{"-l,--long", "all columns are shown"}});
     flags.Refuse("-n,--norm", "no weights are summed: the columns are the facts themselves");
     flags.Refuse("-w,--weights", "no weights are summed: the columns are the facts themselves");
     flags.Refuse("-S,--sort", "jobs are in the order of their numbers; sort(1) orders lines");

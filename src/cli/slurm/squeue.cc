@@ -265,14 +265,13 @@ class SqueueAction final : public Action {
                  "a line for each task of an array, also for those that wait");
     flags.Text("-S,--sort", &sort_, "LETTERS",
                "order by the letters of --format, such as 'P,-M'; with - the other way");
-    for (const auto& [name, why] : {std::pair("-a,--all", "nothing is hidden"),
-                                    {"--hide", "nothing is hidden"},
-                                    {"--local", "there is one cluster"},
-                                    {"--federation", "there is one cluster"},
-                                    {"--noconvert", "amounts are printed as they are"},
-                                    {"-v,--verbose", "nothing more is said"}}) {
-      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
-    }
+    AcceptSwitches(flags, &ignored_,
+                   {{"-a,--all", "nothing is hidden"},
+                    {"--hide", "nothing is hidden"},
+                    {"--local", "there is one cluster"},
+                    {"--federation", "there is one cluster"},
+                    {"--noconvert", "amounts are printed as they are"},
+                    {"-v,--verbose", "nothing more is said"}});
     flags.Switch("--json", &json_, "print a JSON document");
     flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
     flags.Refuse("-s,--steps", "nothing records steps; swell logs JOB shows what they print");

@@ -77,15 +77,13 @@ class SrunAction final : public Action {
     flags.Switch("-l,--label", &label_, "begin each line with the number of its task");
     flags.Switch("--pty", &pty_, "run the command once, on the first node, with this terminal");
     flags.Text("--jobid", &job_id_, "JOB", "run a step of this job, which runs already");
-    for (const auto& [name, why] :
-         {std::pair("--overlap", "steps share their job's nodes"),
-          {"--exact", "steps share their job's nodes"},
-          {"-u,--unbuffered", "output is never held back"},
-          {"-E,--preserve-env", "--nodes and --ntasks say how many there are"},
-          {"-X,--disable-status", "an interrupt ends the job at once"},
-          {"--quit-on-interrupt", "an interrupt ends the job at once"}}) {
-      flags.Switch(name, &ignored_, StrCat("accepted; ", why)).hidden = true;
-    }
+    AcceptSwitches(flags, &ignored_,
+                   {{"--overlap", "steps share their job's nodes"},
+                    {"--exact", "steps share their job's nodes"},
+                    {"-u,--unbuffered", "output is never held back"},
+                    {"-E,--preserve-env", "--nodes and --ntasks say how many there are"},
+                    {"-X,--disable-status", "an interrupt ends the job at once"},
+                    {"--quit-on-interrupt", "an interrupt ends the job at once"}});
     for (const auto& [name, why] :
          {std::pair("-W,--wait", "a step ends when all of its tasks have ended"),
           {"-T,--threads", "tasks start at once"},

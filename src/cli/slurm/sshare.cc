@@ -73,7 +73,7 @@ class SshareAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Group("Which projects");
     flags.Text("-A,--accounts", &accounts_, "PROJECT[,PROJECT]", "only these projects");
-    flags.Switch("-a,--all", &ignored_, "accepted; every project is shown").hidden = true;
+    AcceptSwitches(flags, &ignored_, {{"-a,--all", "every project is shown"}});
     flags.Refuse("-u,--users", "shares are of projects; swell report has GPU-hours of users");
     flags.Group("Output");
     flags.Text("-o,--format", &format_, "NAME[,NAME]", "columns, such as Account,RawShares");

@@ -548,4 +548,12 @@ Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job) {
   }
 }
 
+void AcceptSwitches(Flags& flags,
+                    bool* ignored,
+                    std::initializer_list<std::pair<const char*, const char*>> switches) {
+  for (const auto& [name, why] : switches) {
+    flags.Switch(name, ignored, StrCat("accepted; ", why)).hidden = true;
+  }
+}
+
 }  // namespace swell::cli::slurm
