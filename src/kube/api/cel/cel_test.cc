@@ -4,34 +4,15 @@
 
 #include "base/strings.h"
 #include "json/json_test_util.h"
+#include "kube/api/cel/cel_test_util.h"
 #include "kube/api/crd/crd_rules.h"
 
 namespace swell::api {
 namespace {
 
+using cel_test::Case;
+using cel_test::Eval;
 using json::J;
-
-// What an expression makes of `self`, or what is wrong with it.
-std::string Eval(std::string_view text, std::string_view self = "null") {
-  const auto program = CelProgram::Compile(text);
-  if (!program.ok()) return program.status().message();
-  const json::Value document = J(self);
-  CelBudget budget;
-  const Result<CelValue> out = (*program)->Evaluate(document, nullptr, budget);
-  if (!out.ok()) return out.status().message();
-  if (IsCelList(*out)) {
-    std::vector<std::string> items;
-    for (int64_t i = 0; i < CelSize(*out); ++i)
-      items.push_back(CelText(CelItem(*out, static_cast<size_t>(i), budget)));
-    return StrCat("[", Join(items, " "), "]");
-  }
-  return out->is_null() ? "null" : CelText(*out);
-}
-
-struct Case {
-  const char* text;
-  const char* result;
-};
 
 TEST(Cel, Operators) {
   const Case kCases[] = {

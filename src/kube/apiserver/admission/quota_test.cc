@@ -27,6 +27,15 @@ class QuotaTest : public ::testing::Test {
     ASSERT_EQ(made.status, 201) << made.text;
     server.executor.Advance(std::chrono::seconds(1));
   }
+  // A pod has at most 4 GiB, and all together 4 CPUs and 8 GiB.
+  void BoundAmounts() {
+    ASSERT_EQ(server
+                  .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[
+                      {"type":"Pod","max":{"memory":"4Gi"}}]}})")
+                  .status,
+              201);
+    Quota("all", R"({"hard":{"requests.cpu":"4","limits.memory":"8Gi"}})");
+  }
   std::string Used(const std::string& name, std::string_view what) {
     server.executor.Advance(std::chrono::seconds(1));
     return server.Get(StrCat(kQuotas, "/", name)).Str({"status", "used", what});
@@ -92,12 +101,7 @@ TEST_F(QuotaTest, ResizesAreCountedBoundedAndChecked) {
 }
 
 TEST_F(QuotaTest, AmountsOfWholePodsAreCompletedCountedAndBounded) {
-  ASSERT_EQ(server
-                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[
-                    {"type":"Pod","max":{"memory":"4Gi"}}]}})")
-                .status,
-            201);
-  Quota("all", R"({"hard":{"requests.cpu":"4","limits.memory":"8Gi"}})");
+  BoundAmounts();
   auto pod = [](const std::string& name, const std::string& resources) {
     return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"resources":)", resources,
                   R"(,"containers":[{"name":"a","image":"i"},{"name":"b","image":"i",)",
@@ -133,12 +137,7 @@ TEST_F(QuotaTest, AmountsOfWholePodsAreCompletedCountedAndBounded) {
 }
 
 TEST_F(QuotaTest, ResizesOfWholePodsAreCountedBoundedAndChecked) {
-  ASSERT_EQ(server
-                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[
-                    {"type":"Pod","max":{"memory":"4Gi"}}]}})")
-                .status,
-            201);
-  Quota("all", R"({"hard":{"requests.cpu":"4","limits.memory":"8Gi"}})");
+  BoundAmounts();
   ASSERT_EQ(server
                 .Post(kPods, R"({"metadata":{"name":"a"},"spec":{
                     "resources":{"limits":{"cpu":"3","memory":"2Gi"}},"containers":[

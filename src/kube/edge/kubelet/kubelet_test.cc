@@ -77,6 +77,17 @@ class KubeletTest : public ::testing::Test {
     endpoints_.reset();
     fleet_.reset();
   }
+  // To pod "a", when it is open. `problem`: why it failed or ended.
+  auto OpenPortForward(std::string& problem) {
+    auto open = std::make_shared<bool>(false);
+    auto forward = StartPortForward(
+        core_, transport_, {}, "default", "a",
+        {.on_open = [open] { *open = true; },
+         .on_error = [&problem](uint16_t, const std::string& why) { problem = why; },
+         .on_end = [&problem](const Status& why) { problem = why.ToString(); }});
+    EXPECT_TRUE(Until([&] { return *open || !problem.empty(); })) << problem;
+    return forward;
+  }
 
   bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, net::kPatience); }
 
@@ -179,14 +190,8 @@ TEST_F(KubeletTest, RefusalsAreKubernetesOwn) {
 
 TEST_F(KubeletTest, PortsAreForwardedThroughTheApiServer) {
   MakePod("a", "n1", "Running");
-  bool open = false;
   std::string problem, answer;
-  auto forward =
-      StartPortForward(core_, transport_, {}, "default", "a",
-                       {.on_open = [&] { open = true; },
-                        .on_error = [&](uint16_t, const std::string& why) { problem = why; },
-                        .on_end = [&](const Status& why) { problem = why.ToString(); }});
-  ASSERT_TRUE(Until([&] { return open || !problem.empty(); })) << problem;
+  const auto forward = OpenPortForward(problem);
   auto [local, carried] = api::MakePipe(core_);
   forward->Forward(8080, carried);
   local->Start({[&](const api::Chunk& bytes) { answer += *bytes; }, [](const Status&) {}});
@@ -197,14 +202,8 @@ TEST_F(KubeletTest, PortsAreForwardedThroughTheApiServer) {
 
 TEST_F(KubeletTest, OneUsersForwardedConnectionsLeavePlacesToOthers) {
   MakePod("a", "n1", "Running");
-  bool open = false;
   std::string problem;
-  auto forward =
-      StartPortForward(core_, transport_, {}, "default", "a",
-                       {.on_open = [&] { open = true; },
-                        .on_error = [&](uint16_t, const std::string& why) { problem = why; },
-                        .on_end = [&](const Status& why) { problem = why.ToString(); }});
-  ASSERT_TRUE(Until([&] { return open || !problem.empty(); })) << problem;
+  const auto forward = OpenPortForward(problem);
   // One user may hold two of the four places.
   std::vector<api::DuplexPtr> local;
   for (size_t i = 1; i <= 3; ++i) {
