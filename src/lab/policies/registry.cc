@@ -74,8 +74,7 @@ const std::vector<PolicyKind>& Policies() {
        .bytes = BytesOfPollux,
        .make = MakePollux},
       {.name = "shockwave",
-       .summary =
-           "plans 20 rounds: progress for all, and an early end for the longest (NSDI'23)",
+       .summary = "plans 20 rounds: progress for all, and an early end for the longest (NSDI'23)",
        .round_s = 120,
        .looks_ahead = true,
        .make = MakeShockwave},

@@ -1,6 +1,6 @@
 // Dialogs and forms. An error of the API server is shown at the field that it names.
 import { render, type ComponentChildren, type VNode } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, errorText, type Cause } from '../lib/api.ts';
 import { Button, Notice } from './basic.tsx';
 
@@ -281,9 +281,14 @@ export function SelectField({
   );
 }
 
-// Focuses the first field that is wrong.
-export function focusWrong(): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('dialog [aria-invalid="true"]')?.focus());
+// What is wrong with a form. The first field that is wrong has the focus as soon as that is shown, not
+// a frame later: what is typed meanwhile would go to another field.
+export function useWrongs(): [Wrongs, (wrongs: Wrongs) => void] {
+  const [wrongs, setWrongs] = useState(new Wrongs());
+  useLayoutEffect(() => {
+    if (wrongs.any) document.querySelector<HTMLElement>('dialog [aria-invalid="true"]')?.focus();
+  }, [wrongs]);
+  return [wrongs, setWrongs];
 }
 
 // A number of a form; undefined where the text is not a number.

@@ -5,7 +5,7 @@ import { may } from '../lib/access.ts';
 import { plural } from '../lib/format.ts';
 import type { KubeObject, WorkloadRow } from '../lib/types.ts';
 import { toast } from './basic.tsx';
-import { Dialog, FormFoot, OtherWrongs, TextField, Wrongs, confirm, focusWrong, open, wrongsOf } from './dialog.tsx';
+import { Dialog, FormFoot, OtherWrongs, TextField, Wrongs, confirm, open, useWrongs, wrongsOf } from './dialog.tsx';
 
 export type JobRef = Pick<WorkloadRow, 'namespace' | 'name' | 'kind' | 'apiVersion' | 'plural'>;
 
@@ -116,7 +116,7 @@ export function elasticRole(
 
 function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
   const [size, setSize] = useState(String(job.members.requested));
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(false);
   const { min, max } = job.members;
   const submit = async () => {
@@ -128,7 +128,7 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
     else if (max !== null && max !== undefined && wanted > max)
       found.add('size', `The job can have at most ${max} members.`);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     setBusy(true);
     try {
       const object = await kube.get<KubeObject>(pathOf(job));
@@ -138,7 +138,7 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
         found.add('size', `The job's other roles have ${plural(role.others, 'member')}.`);
         setWrongs(found);
         setBusy(false);
-        return focusWrong();
+        return;
       }
       await kube.patch(pathOf(job), {
         metadata: { resourceVersion: object.metadata?.resourceVersion },

@@ -24,7 +24,7 @@ import {
   TextField,
   Wrongs,
   checkName,
-  focusWrong,
+  useWrongs,
   wrongsOf,
 } from './dialog.tsx';
 
@@ -313,13 +313,13 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
   const pools = useView<Rows<PoolRow>>('nodepools').data?.rows.map((row) => row.name);
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
   const { before, form, set, unread } = useProjectForm(name, pools);
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(false);
   const submit = async () => {
     if (!form) return;
     const found = check(form, !name, projects);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     setBusy(true);
     try {
       if (name) await kube.replace(objectPath(API, 'projects', null, name), projectObject(form, before));
@@ -329,7 +329,6 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
     } catch (error) {
       setWrongs(wrongsOf(error, fieldsOf(form)));
       setBusy(false);
-      focusWrong();
     }
   };
   const parents = projects.map((row) => row.name).filter((one) => one !== name);

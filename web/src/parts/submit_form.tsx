@@ -27,7 +27,7 @@ import {
   TextField,
   Wrongs,
   checkName,
-  focusWrong,
+  useWrongs,
   wrongsOf,
 } from './dialog.tsx';
 
@@ -437,7 +437,7 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
   const [form, setForm] = useState<JobForm>(newJob());
   const [yaml, setYaml] = useState(manifest ?? '');
   const [step, setStep] = useState<Step>(manifest ? 'review' : 'form');
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(false);
   const plan = usePlan();
   const isChecked = yaml === plan.checked;
@@ -449,14 +449,13 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
       await run();
     } catch (error) {
       setWrongs(wrongsOf(inForm ? toFormFields(error) : error, inForm ? FIELDS : []));
-      focusWrong();
     }
     setBusy(false);
   };
   const review = () => {
     const found = check(form);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     const text = toYaml(jobObject(form));
     void work(async () => {
       await plan.dryRun(text);

@@ -12,8 +12,8 @@ import {
   SelectField,
   TextField,
   Wrongs,
-  focusWrong,
   readNumber,
+  useWrongs,
   wrongsOf,
 } from './dialog.tsx';
 
@@ -193,7 +193,7 @@ function Fields({ form, set, wrongs }: { form: Form; set: (change: Partial<Form>
 
 export function UserForm({ done }: { done: () => void }) {
   const [form, setForm] = useState<Form>(NEW);
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(false);
   const [made, setMade] = useState<Made>();
   const set = (change: Partial<Form>) => setForm((old) => ({ ...old, ...change }));
@@ -203,7 +203,7 @@ export function UserForm({ done }: { done: () => void }) {
     if (isLimited(form) && form.projects.length === 0) found.add('projects', 'Choose at least one project.');
     const days = daysOf(form.days, found);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     setBusy(true);
     try {
       setMade(await json<Made>('POST', '/ui/api/users', { body: bodyOf(form, days) }));
@@ -211,7 +211,6 @@ export function UserForm({ done }: { done: () => void }) {
     } catch (error) {
       setWrongs(wrongsOf(error, FIELDS));
       setBusy(false);
-      focusWrong();
     }
   };
   if (made) return <Credentials made={made} done={done} />;
@@ -235,21 +234,20 @@ export function UserForm({ done }: { done: () => void }) {
 
 export function KubeconfigForm({ name, done }: { name: string; done: () => void }) {
   const [days, setDays] = useState('365');
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(false);
   const [made, setMade] = useState<Made>();
   const submit = async () => {
     const found = new Wrongs();
     const valid = daysOf(days, found);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     setBusy(true);
     try {
       setMade(await json<Made>('POST', '/ui/api/users/kubeconfig', { body: { name, days: valid } }));
     } catch (error) {
       setWrongs(wrongsOf(error, ['days']));
       setBusy(false);
-      focusWrong();
     }
   };
   if (made) return <Credentials made={made} done={done} />;

@@ -33,8 +33,8 @@ import {
   Wrongs,
   checkName,
   confirm,
-  focusWrong,
   open,
+  useWrongs,
   wrongsOf,
 } from '../parts/dialog.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
@@ -231,7 +231,7 @@ function Fields({ exists, ...props }: FieldsProps & { exists: boolean }) {
 export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
   const [before, setBefore] = useState<KubeObject>();
   const [form, setForm] = useState<Form>(NEW);
-  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [wrongs, setWrongs] = useWrongs();
   const [busy, setBusy] = useState(Boolean(row));
   useEffect(() => {
     if (!row) return;
@@ -249,7 +249,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
   const submit = async () => {
     const found = check(form);
     setWrongs(found);
-    if (found.any) return focusWrong();
+    if (found.any) return;
     setBusy(true);
     try {
       if (row) {
@@ -262,7 +262,6 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
     } catch (error) {
       setWrongs(wrongsOf(error, FIELDS));
       setBusy(false);
-      focusWrong();
     }
   };
   const foot = (

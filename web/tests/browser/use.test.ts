@@ -162,6 +162,26 @@ test('the project form refuses at the field, and makes a project', async () => {
   await page.context().close();
 });
 
+test('what is typed after a refusal goes to its field, however slow the frames are', async () => {
+  const page = await one.page();
+  await page.addInitScript(() => {
+    let frames = 0;
+    window.requestAnimationFrame = (run) => window.setTimeout(() => run(performance.now()), (frames += 1) % 40);
+  });
+  await go(page, '/projects', 'Projects');
+  await page.getByRole('button', { name: 'New project' }).click();
+  for (let round = 0; round < 40; round += 1) {
+    await page.getByLabel('Namespace').fill('kube-system');
+    await page.getByRole('button', { name: 'Create project' }).click();
+    await page.waitForSelector('.wrong:has-text("Kubernetes’ own")');
+    await page.getByLabel('Description').fill(`round ${round}`);
+    assert.equal(await page.getByLabel('Description').inputValue(), `round ${round}`);
+    assert.equal(await page.getByLabel('Namespace').inputValue(), 'kube-system');
+    await page.getByLabel('Namespace').fill('');
+  }
+  await page.context().close();
+});
+
 test('a node pool is made, changed and deleted', async () => {
   const page = await one.page();
   await go(page, '/nodepools', 'Node Pools');
