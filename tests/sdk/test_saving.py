@@ -1,11 +1,15 @@
 """When `Job.step_done` saves: as often as the manifest says, by rank 0's clock, between two steps."""
 
+import json
 import os
+import threading
 import unittest
 from unittest import mock
 
 import support
 import swell
+import torch
+from swell import memory, pack, saving
 
 
 class SavingTest(support.FolderTest):
@@ -97,6 +101,104 @@ class SavingTest(support.FolderTest):
     def test_a_job_takes_the_name_of_a_folder(self):
         self.assertTrue(swell.Job(checkpoints=self.path("own"), env=swell.Env()).save(3, {}))
         self.assertEqual(swell.CheckpointManager(self.path("own")).latest(), 3)
+
+
+class LeavingTest(support.FolderTest):
+    """A process that must end leaves a large state in memory, and the node agent writes it to disk."""
+
+    def setUp(self):
+        super().setUp()
+        self.request = self.path("persist.json")
+        environ = support.clean_environment(SWELL_CHECKPOINT_DIR=self.path("checkpoints"),
+                                            SWELL_PERSIST_FILE=self.request)
+        del environ["SWELL_MEMORY_DIR"]  # the agent looks below /dev/shm
+        large = mock.patch.object(saving, "_LEFT_BYTES_LEAST", 100_000)
+        for patch in (mock.patch.dict(os.environ, environ, clear=True), large):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.state = {"weights": torch.arange(100_000.0), "step": 7}
+
+    def job(self, **options):
+        job = swell.Job(checkpoint_seconds=0, **options)
+        self.addCleanup(job._memory.remove)
+        return job
+
+    def left(self):
+        """The copy that the request names."""
+        with open(self.request, encoding="utf-8") as file:
+            name = json.load(file)["copy"]
+        self.assertFalse(os.path.isabs(name) or ".." in name, name)
+        return memory._read(os.path.join("/dev/shm", name))
+
+    def stop(self, job, step=7, **more):
+        with self.assertRaises(SystemExit) as ended:
+            job.stop(step, self.state, **more)
+        return ended.exception.code
+
+    def test_the_copy_is_whole_and_nothing_waits_for_the_disk(self):
+        job = self.job()
+        self.assertEqual(self.stop(job, epoch=2, metrics={"loss": float("nan")}), 143)
+        copy = self.left()
+        self.assertEqual((copy.index["step"], copy.index["epoch"]), (7, 2))
+        self.assertEqual(copy.index["metrics"], {"loss": "NaN"})  # other readers of JSON know no NaN
+        self.assertEqual(copy.index["run"], job.checkpoints.run())
+        self.assertTrue(torch.equal(copy.state()["state"]["weights"], self.state["weights"]))
+        self.assertIsNone(job.checkpoints.latest())
+        job._saver.remove_copies()  # what runs at the end of the process
+        self.assertIsNotNone(self.left())
+
+    def test_the_next_process_in_the_same_pod_continues_from_it(self):
+        self.stop(self.job())
+        job = self.job()
+        self.assertFalse(os.path.exists(self.request), "a later end of the pod would bring the old state back")
+        self.assertEqual(job.restore().step, 7)
+
+    def test_a_small_state_goes_to_disk(self):
+        self.state = {"step": 7}
+        job = self.job()
+        self.assertEqual(self.stop(job), 143)
+        self.assertFalse(os.path.exists(self.request))
+        self.assertEqual(job.checkpoints.latest(), 7)
+
+    def test_checkpoints_that_the_agent_does_not_keep_go_to_disk(self):
+        job = self.job(checkpoints=self.path("own"))
+        self.stop(job)
+        self.assertEqual(job.checkpoints.latest(), 7)
+        with mock.patch.dict(os.environ, SWELL_MEMORY_DIR=self.folder):
+            job = self.job()
+        self.stop(job)
+        self.assertEqual(job.checkpoints.latest(), 7)
+
+    def test_without_room_in_memory_it_goes_to_disk(self):
+        job = self.job()
+        with mock.patch.object(memory, "_check_room", side_effect=memory.NoRoom("full")):
+            self.assertEqual(self.stop(job), 143)
+        self.assertFalse(os.path.exists(self.request))
+        self.assertEqual(job.checkpoints.latest(), 7)
+
+    def test_a_checkpoint_on_its_way_to_disk_gives_way(self):
+        """The older one is given up within a chunk; the newer one is what counts."""
+        job = self.job()
+        self.assertIsNone(job.restore())
+        reached, go_on = threading.Event(), threading.Event()
+        write = pack.Archive.add
+
+        def slow(archive, name, size, parts):
+            reached.set()
+            go_on.wait(support.WAIT_SECONDS)
+            write(archive, name, size, parts)
+
+        with mock.patch.object(pack.Archive, "add", slow):
+            job.save(6, self.state, wait=False)
+            self.assertTrue(reached.wait(support.WAIT_SECONDS))
+            exits = mock.patch.object(os, "_exit", side_effect=SystemExit)
+            with mock.patch.object(saving, "_GIVE_UP_SECONDS", 0.01), exits as exit, self.assertRaises(SystemExit):
+                job.stop(7, self.state)
+            exit.assert_called_once_with(143)
+            go_on.set()
+            job._saver._thread.join(support.WAIT_SECONDS)
+        self.assertEqual(self.left().index["step"], 7)
+        self.assertIsNone(job.checkpoints.latest())
 
 
 if __name__ == "__main__":

@@ -230,7 +230,8 @@ class CheckpointManager:
 class _Hashing:
     """A file that counts and hashes what is written to it. It cannot seek, so nothing is changed afterwards.
 
-    After a failure it takes everything and writes nothing: an archive writes its end even then.
+    After a failure, or once the file is closed, it takes everything and writes nothing: an archive writes its end even
+    then.
     """
 
     def __init__(self, file):
@@ -244,7 +245,7 @@ class _Hashing:
         self.size += len(data)
         view = memoryview(data)
         try:
-            while len(view) and not self._failed:
+            while len(view) and not self._failed and not self._file.closed:
                 view = view[self._file.write(view) :]
         except OSError:
             self._failed = True

@@ -42,6 +42,10 @@ class NoRoom(OSError):
     """The copy would take memory that the training may need."""
 
 
+class Cancelled(Exception):
+    """The copy is written no further, since a newer one counts."""
+
+
 class MemoryCopies:
     def __init__(self, checkpoint_dir, environ=None):
         environ = os.environ if environ is None else environ
@@ -160,6 +164,11 @@ class Copy:
     def __init__(self, path, index):
         self.path = path
         self.index = index
+        self._cancelled = False
+
+    def cancel(self):
+        """Ends a `pour` of another thread with Cancelled, soon."""
+        self._cancelled = True
 
     @property
     def size(self):
@@ -170,7 +179,17 @@ class Copy:
         with open(self.path, "rb", buffering=0) as file:
             for name, place, size in self.index["records"]:
                 file.seek(place)
-                sink.add(name, size, _parts(file, size))
+                sink.add(name, size, self._parts(file, size))
+
+    def _parts(self, file, size):
+        while size:
+            if self._cancelled:
+                raise Cancelled
+            part = file.read(min(size, pack.CHUNK_BYTES))
+            if not part:
+                raise OSError("a copy in memory is shorter than its index says")
+            size -= len(part)
+            yield part
 
     def state(self):
         from swell import checkpoint
@@ -223,15 +242,6 @@ class _Sink:
             done = os.pwrite(self._file, view, self._place)
             self._place += done
             view = view[done:]
-
-
-def _parts(file, size):
-    while size:
-        part = file.read(min(size, pack.CHUNK_BYTES))
-        if not part:
-            raise OSError("a copy in memory is shorter than its index says")
-        size -= len(part)
-        yield part
 
 
 def _read(path):

@@ -40,7 +40,7 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
     path = _environ(environ).get("SWELL_REPORT_FILE")
     if not path:
         return
-    content = {"step": step, "checkpointTime": time, "epoch": epoch, "metrics": _for_json(metrics or {})}
+    content = {"step": step, "checkpointTime": time, "epoch": epoch, "metrics": for_json(metrics or {})}
     try:
         # Not durable on purpose: after a power cut the checkpoint itself counts.
         write_atomic(path, json.dumps(content).encode(), durable=False)
@@ -116,10 +116,11 @@ class Progress:
 
 
 def report_progress(metrics, environ=None):
-    _update({"metrics": _for_json(metrics)}, environ)
+    _update({"metrics": for_json(metrics)}, environ)
 
 
-def _for_json(metrics):
+def for_json(metrics):
+    """Numbers that are not finite as texts, since JSON has none."""
     return {name: value if _finite(value) else _NOT_FINITE[str(float(value))] for name, value in metrics.items()}
 
 

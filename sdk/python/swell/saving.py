@@ -1,34 +1,47 @@
 """When and how a job saves itself: a copy in memory stops the training for a moment, and a thread writes it to disk.
 
 Used by `swell.train.Job` on every rank. A rank that keeps a copy calls `copy`; rank 0 then writes it in the background.
-`save` writes at once, for a job that must stop.
+`save` writes at once. When the process must end (`process_ends`), it leaves a large state in memory, if the node agent
+offers to write it to disk afterwards (SWELL_PERSIST_FILE). So the GPU is free as soon as the state is copied.
 
 What always holds:
-* One checkpoint at a time is being written, and it is finished before the process exits (unless it is killed).
-* `saved_step` is on disk.
+* One checkpoint at a time is being written, and it is finished before the process exits, unless it is killed or leaves
+  a newer state.
+* `saved_step` is on disk, or left to the agent.
 * A failure is reported once per save, to stderr and to the node agent, and never raised.
 """
 
 import contextlib
+import json
 import math
 import os
 import threading
 import time
 
-from swell import report
+from swell import report, snapshot
+from swell.files import remove_quietly, write_atomic
+from swell.memory import Cancelled
 
 MOST_SECONDS = 1800.0
 LEAST_SECONDS = 30.0
 # How often a member of a job is lost without a notice, for the interval by Young and Daly. Reboots, lack of memory and
 # errors in scripts included, and pessimistic on purpose: a save costs little.
 _LOSS_SECONDS_PER_MEMBER = 24 * 3600.0
+# The disk takes less than that in a moment.
+_LEFT_BYTES_LEAST = 64 << 20
+_LEFT_BELOW = "/dev/shm"
+_GIVE_UP_SECONDS = 0.2
 
 
 class Saver:
-    def __init__(self, checkpoints, memory):
+    def __init__(self, checkpoints, memory, environ=None):
         self._checkpoints = checkpoints
         self._memory = memory
+        self._persist_file = _persist_file(checkpoints, memory, os.environ if environ is None else environ)
         self._thread = None
+        self._writing = None
+        self.process_ends = False
+        self.left = False
         self._write_seconds = 0.0
         self._stall_seconds = None
         self.saved_step = None
@@ -89,7 +102,9 @@ class Saver:
                 self._memory.write(step, state, stamp)
 
     def save(self, step, state, epoch=None, metrics=None):
-        """Writes the state to disk at once. False if that failed."""
+        """Writes the state to disk at once, or leaves it to the agent if the process ends. False if that failed."""
+        if self.process_ends and self._leave(step, state, epoch, metrics):
+            return True
         self.flush()
         if self.saved_step == step:
             return True
@@ -99,10 +114,35 @@ class Saver:
         return saved
 
     def flush(self):
-        """Waits until nothing is being written."""
+        """Waits until nothing is being written. A checkpoint before the state that is left is given up."""
         if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+            self._thread.join(_GIVE_UP_SECONDS if self.left else None)
+            if not self._thread.is_alive():
+                self._thread = None
+
+    def remove_copies(self):
+        if not self.left:
+            self._memory.remove()
+
+    def _leave(self, step, state, epoch, metrics):
+        """Leaves the state in memory, and tells the agent where. False if it must be written to disk."""
+        if self._persist_file is None or snapshot.size_of(state) < _LEFT_BYTES_LEAST:
+            return False
+        stamp = report.now()
+        try:
+            with self._memory.alone():
+                copy = self._memory.write(step, state, stamp, epoch, report.for_json(metrics or {}))
+            place = os.path.relpath(copy.path, _LEFT_BELOW)
+            write_atomic(self._persist_file, json.dumps({"copy": place}).encode(), durable=False)
+        except OSError as error:
+            report.complain(f"the state is written to disk while the GPU waits: {error.strerror or error}")
+            return False
+        self.left = True
+        if self._writing is not None:
+            self._writing.cancel()
+        self.saved_step = step
+        report.report_checkpoint(step, stamp, epoch, metrics)
+        return True
 
     def _finish_copy(self, step, begun, alone, on_disk):
         _yield_to_the_training()
@@ -117,7 +157,10 @@ class Saver:
 
     def _write_copy(self, copy):
         begin = time.monotonic()
-        self._try(copy.index["step"], lambda: self._checkpoints.save_copy(copy))
+        self._writing = copy
+        with contextlib.suppress(Cancelled):
+            self._try(copy.index["step"], lambda: self._checkpoints.save_copy(copy))
+        self._writing = None
         self._write_seconds = time.monotonic() - begin
 
     def _try(self, step, write):
@@ -137,6 +180,18 @@ class Saver:
     def _explain_once(self, error):
         if self._stall_seconds is None:
             report.complain(f"no copy in memory, so the training waits for each checkpoint: {error.strerror or error}")
+
+
+def _persist_file(checkpoints, memory, environ):
+    """The file that offers to write a copy to this folder of checkpoints; None: nobody does."""
+    path = environ.get("SWELL_PERSIST_FILE")
+    if not path or memory is None or not memory.dir.startswith(_LEFT_BELOW + "/"):
+        return None
+    if checkpoints.dir != os.path.abspath(environ.get("SWELL_CHECKPOINT_DIR") or ""):
+        return None
+    with contextlib.suppress(OSError):
+        remove_quietly(path)  # of a process that was restarted in this pod: this one continues from the copy
+    return path
 
 
 def _yield_to_the_training():

@@ -88,8 +88,7 @@ class Job:
         self._timeout = timeout
         self._flag = None
         self._saved_step = None
-        self._has_copies = False
-        self._memory_prepared = False
+        self._has_copies = self._memory_prepared = False
         self._wrappers = []
         self._rates = []
         self._group = None
@@ -601,10 +600,11 @@ class Job:
     def _remove_copies_at_the_end(self):
         if not self._has_copies:
             self._has_copies = True
-            _at_clean_exit(self._memory.remove)
+            _at_clean_exit(self._saver.remove_copies)
 
     def stop(self, step, state, epoch=None, metrics=None):
         """Saves and exits on every rank, with 143; with 138 if the state could not be saved. Does not return."""
+        self._saver.process_ends = True
         saved = self._saved_step == step or self.save(step, state, epoch=epoch, metrics=metrics)
         if saved and self.env.leader:
             print(f"swell: checkpoint saved step={step} reason=notice", flush=True)
@@ -621,8 +621,8 @@ class Job:
         if self._group is not None:
             self._group.close(done=False)
         code = EXIT_NOT_SAVED if saved is False else EXIT_NOTICED
-        if _initialized():
-            # A regular exit would shut gloo down, which can wait for peers that are gone.
+        if _initialized() or self._saver.busy:
+            # A regular exit would shut gloo down, which can wait for peers that are gone, or wait for the disk.
             os._exit(code)
         raise SystemExit(code)
 

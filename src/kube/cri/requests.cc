@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "kube/node/spec/pod_spec.h"
 #include "kube/process/files/cdi.h"
+#include "kube/process/left_state.h"
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
@@ -89,7 +90,11 @@ Env MakeEnv(const ProcessPod& pod, const ContainerSpec& spec) {
   const bool given = std::any_of(env.begin(), env.end(), [](const auto& item) {
     return item.first == "SWELL_CHECKPOINT_DIR" && !item.second.empty();
   });
-  if (!given) SetEnv(env, "SWELL_CHECKPOINT_DIR", own + "/checkpoints");
+  if (!given) {
+    SetEnv(env, "SWELL_CHECKPOINT_DIR", own + "/checkpoints");
+    const std::string persist = process::PersistFileOf(pod, spec.mounts);
+    if (!persist.empty()) SetEnv(env, "SWELL_PERSIST_FILE", StrCat(own, "/report/", persist));
+  }
   SetEnv(env, "SWELL_TERMINATION_LOG", spec.termination_path);
   return env;
 }

@@ -10,6 +10,7 @@
 #include "kube/process/files/disk_use.h"
 #include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
+#include "kube/process/left_state.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 
@@ -249,6 +250,31 @@ void ContainerHost::WriteNotice(const std::string& uid, const std::string& json)
   }
 }
 
+void ContainerHost::Persist(const std::string& uid, std::function<void(const Status&)> done) {
+  const ProcessPod* pod = store_.Find(uid);
+  auto left = pod == nullptr || pod->running() ? std::nullopt : FindLeftState(store_, *pod);
+  if (!left) return done(Status::Ok());
+  auto& waiting = persisting_[uid];
+  waiting.push_back(std::move(done));
+  if (waiting.size() > 1) return;
+  auto finish = scope_.Wrap([this, uid, begin = clock_.Steady()](const Status& status) {
+    const Duration took = clock_.Steady() - begin;
+    if (status.ok()) {
+      SWELL_LOG_INFO("process", "state persisted", {"uid", uid},
+                     {"ms", std::to_string(took.count() / 1'000'000)});
+    }
+    auto waiting = persisting_.extract(uid);
+    for (auto& done : waiting.mapped()) done(status);
+  });
+  auto folder = store_.MakeCheckpointDir(*pod, /*other_user=*/false);
+  if (!folder.ok()) return finish(folder.status());
+  if (!savers_) savers_ = std::make_unique<IdleWorker>();
+  savers_->Post([this, left = std::move(*left), folder = std::move(*folder), finish] {
+    const Status status = PersistState(left, folder);
+    reactor_.Post([finish, status] { finish(status); });
+  });
+}
+
 bool ContainerHost::IsRunning(const ContainerRef& ref) const {
   const ProcessContainer* container = store_.Find(ref);
   return container != nullptr && container->running;
@@ -331,7 +357,9 @@ void ContainerHost::Shutdown(std::function<void()> done) {
     FinishShutdown();
     done();
   };
-  for (const std::string& uid : uids) Remove(uid, step);
+  for (const std::string& uid : uids) {
+    Persist(uid, [this, uid, step](const Status&) { Remove(uid, step); });
+  }
   step(Status::Ok());
 }
 

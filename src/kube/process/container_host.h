@@ -78,6 +78,9 @@ class ContainerHost {
   void UpdateHosts(const std::string& uid, const std::vector<node::HostsEntry>& hosts);
   void UpdateVolume(const std::string& uid, const node::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
+  // Writes to disk the state that a process of the pod left in memory, if one did. Nothing of the
+  // pod runs any more.
+  void Persist(const std::string& uid, std::function<void(const Status&)> done);
   Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const {
     return store_.LogPath(ref, kept_of);
   }
@@ -133,7 +136,9 @@ class ContainerHost {
   uint64_t next_probe_ = 1;
   UsageMeter meter_;
   SteadyTime last_measured_;
-  std::unique_ptr<IdleWorker> disks_;  // measures what pods have on disk; from the first one on
+  std::unique_ptr<IdleWorker> disks_;   // measures what pods have on disk; from the first one on
+  std::unique_ptr<IdleWorker> savers_;  // writes checkpoints; from the first one on
+  std::map<std::string, std::vector<std::function<void(const Status&)>>> persisting_;  // by pod uid
   std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last reported
 
  protected:

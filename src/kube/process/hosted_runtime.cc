@@ -134,8 +134,14 @@ void HostedRuntime::Resize(const ContainerRef& container,
   });
 }
 
-void HostedRuntime::Stop(const std::string& pod_uid) {
-  OnHost([pod_uid](ContainerHost& host) { host.Stop(pod_uid); });
+void HostedRuntime::Stop(const std::string& pod_uid, std::function<void(const Status&)> done) {
+  OnHost([core = &core_, pod_uid, done = std::move(done)](ContainerHost& host) {
+    // What is in memory goes with the pod's other scratch space.
+    host.Persist(pod_uid, [core, pod_uid, done, &host](const Status& status) {
+      host.Stop(pod_uid);
+      core->Post([done, status] { done(status); });
+    });
+  });
 }
 
 void HostedRuntime::Remove(const std::string& pod_uid, std::function<void(const Status&)> done) {

@@ -13,6 +13,7 @@
 #include "kube/node/spec/pod_spec.h"
 #include "kube/process/files/cdi.h"
 #include "kube/process/files/volumes.h"
+#include "kube/process/left_state.h"
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
@@ -67,7 +68,10 @@ std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
   std::string own = mounted ? std::string(kOwnDir) : pod.dir + "/run";
   SetEnv(env, "SWELL_NOTICE_FILE", own + "/notice/notice.json");
   SetEnv(env, "SWELL_REPORT_FILE", own + "/report/report.json");
+  // The node writes to this directory of its own alone.
   if (GetEnv(env, "SWELL_CHECKPOINT_DIR").empty()) {
+    const std::string persist = mounted ? PersistFileOf(pod, spec.mounts) : "";
+    if (!persist.empty()) SetEnv(env, "SWELL_PERSIST_FILE", StrCat(own, "/report/", persist));
     SetEnv(env, "SWELL_CHECKPOINT_DIR",
            mounted ? StrCat(kOwnDir, "/checkpoints")
                    : StrCat(defaults.store.data_dir(), "/checkpoints/", pod.spec.checkpoint_key));

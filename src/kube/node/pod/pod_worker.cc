@@ -409,7 +409,7 @@ void PodWorker::OnSandbox(Result<SandboxInfo> result) {
   }
   if (!record_.state.Handle(PodEvent::kSandboxReady)) {
     // The pod ended meanwhile.
-    return host_.runtime().Stop(record_.uid);
+    return host_.runtime().Stop(record_.uid, [](const Status&) {});
   }
   record_.sandbox = std::move(*result);
   sandbox_failures_ = 0;
@@ -561,7 +561,10 @@ void PodWorker::SyncOnce() {
     containers_.StopRest();
     if (record_.AllStopped()) OnAllStopped();
   }
-  if (api::IsDeleting(*record_.pod) && publisher_.final_status_sent()) DeleteFromApi();
+  // The job's next pod, which may start once the object is gone, must find the checkpoint.
+  if (api::IsDeleting(*record_.pod) && publisher_.final_status_sent() && persisted_) {
+    DeleteFromApi();
+  }
 }
 
 // ---- the end ----
@@ -580,7 +583,10 @@ void PodWorker::Terminate(Duration grace, bool notice) {
 void PodWorker::OnDeletedFromApi() {
   const bool terminating = record_.state.terminating();
   if (detached_ || !record_.state.Handle(PodEvent::kDeletedFromApi)) return;
-  if (record_.state.Is(PodState::kRemoving)) return RemoveFromRuntime();
+  if (record_.state.Is(PodState::kRemoving)) {
+    if (persisted_) RemoveFromRuntime();
+    return;
+  }
   if (!terminating) return StopContainers(Duration(0), /*notice=*/false);
   containers_.KillAll();
   Sync();
@@ -633,10 +639,32 @@ void PodWorker::OnAllStopped() {
   record_.state.Handle(PodEvent::kAllStopped);
   kill_timer_.Cancel();
   names_subscription_.reset();
-  if (record_.sandbox) host_.runtime().Stop(record_.uid);
-  // The next agent must not take its end for the program's own.
-  if (stops_with_node_) host_.runtime().Remove(record_.uid, [](const Status&) {});
+  if (record_.sandbox) {
+    host_.runtime().Stop(record_.uid, scope_.Wrap([this](const Status& persisted) {
+      OnPersisted(persisted);
+      Sync();
+    }));
+  }
   host_.OnResourcesFreed();
+  if (!record_.sandbox) OnPersisted(Status::Ok());
+}
+
+void PodWorker::OnPersisted(const Status& persisted) {
+  persisted_ = true;
+  if (!persisted.ok()) {
+    SWELL_LOG_WARNING("agent", "state not persisted", {"pod", record_.Key()},
+                      {"error", persisted.ToString()});
+    if (!stops_with_node_) {
+      host_.Event(*record_.pod, "Warning", "CheckpointNotSaved",
+                  StrCat("The state that the process left in memory is lost: ", persisted.message(),
+                         ". The checkpoint before it counts"));
+    }
+  }
+  // The next agent must not take its end for the program's own.
+  if (stops_with_node_) {
+    host_.runtime().Remove(record_.uid, [](const Status&) {});
+    host_.OnResourcesFreed();
+  }
   if (record_.state.Is(PodState::kRemoving)) RemoveFromRuntime();
 }
 

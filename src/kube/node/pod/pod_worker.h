@@ -56,7 +56,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   const ClaimDevices& claims() const { return record_.claims; }
   bool holds_resources() const { return record_.state.holds_resources(); }
   bool terminating() const { return record_.state.terminating(); }
-  bool stopped() const { return record_.state.stopped(); }
+  // No container runs, and nothing of the pod is only in memory.
+  bool stopped() const { return record_.state.stopped() && persisted_; }
   // The newest attempt of a container that was started, or -1.
   int AttemptOf(std::string_view container) const;
   bool IsRunning(std::string_view container) const;
@@ -95,6 +96,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void ShortenGrace(Duration grace);
   std::string Notice(Duration grace) const;
   void OnAllStopped();
+  void OnPersisted(const Status& persisted);
   void DeleteFromApi();
   void RemoveFromRuntime();
 
@@ -108,6 +110,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   bool detached_ = false;
   bool stops_with_node_ = false;
   bool claims_known_ = false;  // or it has none
+  bool persisted_ = false;     // what its processes left in memory is on disk, or lost
   int retries_ = 0;            // of fetching claims and sources, then of deleting the object
   int sandbox_failures_ = 0;   // in a row
   std::shared_ptr<void> names_subscription_;

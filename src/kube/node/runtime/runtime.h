@@ -372,8 +372,10 @@ class Runtime {
   virtual void Resize(const ContainerRef& container,
                       const CpuAndMemory& amounts,
                       std::function<void(const Status&)> done) = 0;
-  // Releases what a finished pod needs no more (network, scratch space); its logs stay readable.
-  virtual void Stop(const std::string& pod_uid) = 0;
+  // Writes to disk the state that a training process left in memory when it ended, and releases
+  // what a finished pod needs no more (network, scratch space); its logs stay readable. The error
+  // of `done` says why the state is lost.
+  virtual void Stop(const std::string& pod_uid, std::function<void(const Status&)> done) = 0;
   // Kills what still runs and removes everything of the pod but durable directories.
   virtual void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) = 0;
 

@@ -275,7 +275,9 @@ void SimulatedRuntime::Signal(const ContainerRef& ref, int signal) {
       executor_.After(delay, [this, ref, signal] { End(ref, 128 + signal, signal, false); });
 }
 
-void SimulatedRuntime::Stop(const std::string&) {}
+void SimulatedRuntime::Stop(const std::string&, std::function<void(const Status&)> done) {
+  Later(persist_.takes, [done = std::move(done), result = persist_.result] { done(result); });
+}
 
 void SimulatedRuntime::Remove(const std::string& pod_uid, std::function<void(const Status&)> done) {
   auto it = pods_.find(pod_uid);

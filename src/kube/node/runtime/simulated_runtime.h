@@ -57,7 +57,7 @@ class SimulatedRuntime : public Runtime {
   void Resize(const ContainerRef& container,
               const CpuAndMemory& amounts,
               std::function<void(const Status&)> done) override;
-  void Stop(const std::string& pod_uid) override;
+  void Stop(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Exec(const ContainerRef& container,
             const ExecSpec& spec,
@@ -97,6 +97,8 @@ class SimulatedRuntime : public Runtime {
   // Probes and commands answer this from now on.
   void SetHealthForTest(const std::string& pod_uid, bool healthy);
   void SetDiskUseForTest(const std::string& pod_uid, DiskUse use);
+  // What becomes of the state that pods leave in memory, and how long that takes, from now on.
+  void SetPersistForTest(Duration takes, Status result) { persist_ = {takes, std::move(result)}; }
 
  private:
   struct Container {
@@ -106,6 +108,10 @@ class SimulatedRuntime : public Runtime {
     TimerId timer = kNoTimer;
     bool running = false;
     std::vector<std::weak_ptr<StdioSession>> attached;
+  };
+  struct Persist {
+    Duration takes{0};
+    Status result;
   };
   struct Pod {
     SandboxSpec spec;
@@ -128,6 +134,7 @@ class SimulatedRuntime : public Runtime {
   Clock& clock_;
   Options options_;
   Images images_;
+  Persist persist_;
   Sandboxes sandboxes_;
   std::map<std::string, Pod> pods_;
   uint32_t next_ip_ = 1;

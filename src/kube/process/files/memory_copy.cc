@@ -1,0 +1,310 @@
+#include "kube/process/files/memory_copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/net/tls/sha256.h"
+#include "kube/process/files/zip_writer.h"
+#include "kube/process/shim/beneath.h"
+
+namespace swell::process {
+namespace {
+
+// struct.Struct("<8sQQQ32x") of the SDK.
+struct Head {
+  char magic[8];
+  uint64_t whole, place, size;
+  char rest[32];
+};
+static_assert(sizeof(Head) == 64);
+constexpr std::string_view kMagic = "SWELLMEM";
+constexpr uint64_t kIndexBytesMax = 64 << 20;
+constexpr size_t kNameMax = 256;
+constexpr int64_t kStepMax = 999'999'999'999;  // twelve digits in a name
+constexpr size_t kChunkBytes = 4 << 20;
+constexpr std::string_view kCodecs[] = {"bytes", "pickle", "tensors", "objects"};
+// Not the SDK's, whose next save would remove a file that is still being written.
+constexpr std::string_view kTemporary = ".swell-persist-";
+
+Status Refuse(std::string_view why) {
+  return Status(Code::kInvalid, StrCat("the copy in memory: ", why));
+}
+
+Status ReadAt(int file, char* to, size_t size, uint64_t place) {
+  while (size > 0) {
+    const ssize_t got = ::pread(file, to, size, static_cast<off_t>(place));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "read the copy in memory");
+    if (got == 0) return Refuse("it is shorter than it says");
+    to += got;
+    size -= static_cast<size_t>(got);
+    place += static_cast<uint64_t>(got);
+  }
+  return Status::Ok();
+}
+
+Result<MemoryCopy::Record> ReadRecord(const json::Value& value, uint64_t file_bytes) {
+  const auto* parts = value.if_array();
+  const bool shaped = parts != nullptr && parts->size() == 3 && (*parts)[0].is_string() &&
+                      (*parts)[1].is_int64() && (*parts)[2].is_int64();
+  if (!shaped) return Refuse("a record is not [name, place, size]");
+  MemoryCopy::Record record;
+  record.name = std::string(json::View((*parts)[0].get_string()));
+  const int64_t place = (*parts)[1].get_int64(), size = (*parts)[2].get_int64();
+  if (record.name.size() > kNameMax) return Refuse("a record's name is too long");
+  if (place < 0 || size < 0 || static_cast<uint64_t>(place) > file_bytes ||
+      static_cast<uint64_t>(size) > file_bytes - static_cast<uint64_t>(place)) {
+    return Refuse(StrCat("record ", Quote(record.name), " is not in its file"));
+  }
+  record.place = static_cast<uint64_t>(place);
+  record.size = static_cast<uint64_t>(size);
+  return record;
+}
+
+Status ReadRecords(uint64_t file_bytes, MemoryCopy& copy) {
+  const json::Value* list = json::Find(copy.index, {"records"});
+  if (list == nullptr || !list->is_array()) return Refuse("it has no list of records");
+  uint64_t bytes = 0;
+  for (const json::Value& item : list->get_array()) {
+    SWELL_ASSIGN_OR_RETURN(MemoryCopy::Record record, ReadRecord(item, file_bytes));
+    // Records that overlap would make a large file of a small one.
+    bytes += record.size;
+    if (bytes > file_bytes) return Refuse("its records are longer than its file");
+    copy.records.push_back(std::move(record));
+  }
+  const bool named = std::none_of(copy.records.begin(), copy.records.end(),
+                                  [](const auto& record) { return record.name.empty(); });
+  if (copy.records.empty() || (!named && copy.records.size() > 1)) {
+    return Refuse("a record without a name is not alone");
+  }
+  return Status::Ok();
+}
+
+Status CheckIndex(const json::Value& index) {
+  const int64_t step = json::GetInt(index, {"step"}, -1);
+  if (step < 0 || step > kStepMax) return Refuse("it has no step");
+  const std::string_view codec = json::GetString(index, {"codec"});
+  if (std::find(std::begin(kCodecs), std::end(kCodecs), codec) == std::end(kCodecs)) {
+    return Refuse(StrCat("codec ", Quote(codec), " is not known"));
+  }
+  return Status::Ok();
+}
+
+// ---- the checkpoint ----
+
+Status WriteAll(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return ErrnoStatus(errno, "write the checkpoint");
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+  return Status::Ok();
+}
+
+// The folder of a job's checkpoints. Its user may change it meanwhile: names are looked up in the
+// open folder, and new files are new.
+class Folder {
+ public:
+  static Result<Folder> Open(const std::string& path) {
+    Folder folder;
+    folder.path_ = path;
+    folder.dir_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder.dir_.valid()) return ErrnoStatus(errno, "open " + path);
+    // The job's run, and in its file the user of the job's processes.
+    SWELL_ASSIGN_OR_RETURN(folder.run_, ReadPlainFile(path, ".run", 64));
+    if (::fstatat(folder.dir_.get(), ".run", &folder.owner_, AT_SYMLINK_NOFOLLOW) != 0) {
+      return ErrnoStatus(errno, path + "/.run");
+    }
+    return folder;
+  }
+
+  const std::string& run() const { return run_; }
+  const std::string& path() const { return path_; }
+
+  Result<UniqueFd> Make(const std::string& name) const {
+    UniqueFd file(::openat(dir_.get(), name.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.valid()) return ErrnoStatus(errno, StrCat("make ", path_, "/", name));
+    if (::geteuid() == 0 && ::fchown(file.get(), owner_.st_uid, owner_.st_gid) != 0) {
+      return ErrnoStatus(errno, StrCat("give ", path_, "/", name));
+    }
+    return file;
+  }
+  Status Rename(const std::string& from, const std::string& to) const {
+    if (::renameat(dir_.get(), from.c_str(), dir_.get(), to.c_str()) == 0) return Status::Ok();
+    return ErrnoStatus(errno, StrCat("rename ", path_, "/", from));
+  }
+  void Remove(const std::string& name) const { ::unlinkat(dir_.get(), name.c_str(), 0); }
+  Status Sync() const {
+    return ::fsync(dir_.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync " + path_);
+  }
+
+ private:
+  std::string path_, run_;
+  UniqueFd dir_;
+  struct stat owner_ {};
+};
+
+std::string NameOfStep(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "step-%012lld", static_cast<long long>(step));
+  return name;
+}
+
+// The bytes of a checkpoint on their way to the disk.
+class StateFile {
+ public:
+  explicit StateFile(UniqueFd file) : file_(std::move(file)) {}
+
+  Status Write(std::string_view bytes) {
+    hash_.Add(bytes);
+    size_ += static_cast<int64_t>(bytes.size());
+    return WriteAll(file_.get(), bytes);
+  }
+  // Then the bytes are on disk, and other users may read them as far as the folder lets them.
+  Status Finish() {
+    if (::fchmod(file_.get(), 0644) == 0 && ::fsync(file_.get()) == 0) return Status::Ok();
+    return ErrnoStatus(errno, "sync the checkpoint");
+  }
+  std::string Digest() { return hash_.Hex(); }
+  int64_t size() const { return size_; }
+
+ private:
+  UniqueFd file_;
+  net::Sha256 hash_;
+  int64_t size_ = 0;
+};
+
+Status Pour(const MemoryCopy& copy,
+            const MemoryCopy::Record& record,
+            const ZipWriter::Sink& sink,
+            std::string& chunk) {
+  for (uint64_t done = 0; done < record.size;) {
+    const size_t part = std::min<uint64_t>(chunk.size(), record.size - done);
+    SWELL_RETURN_IF_ERROR(ReadAt(copy.file.get(), chunk.data(), part, record.place + done));
+    SWELL_RETURN_IF_ERROR(sink(std::string_view(chunk).substr(0, part)));
+    done += part;
+  }
+  return Status::Ok();
+}
+
+Status WriteState(const MemoryCopy& copy, StateFile& file) {
+  std::string chunk(kChunkBytes, '\0');
+  const auto write = [&file](std::string_view bytes) { return file.Write(bytes); };
+  if (copy.records.front().name.empty()) return Pour(copy, copy.records.front(), write, chunk);
+  ZipWriter archive(write);
+  for (const MemoryCopy::Record& record : copy.records) {
+    SWELL_RETURN_IF_ERROR(archive.Begin("archive/" + record.name));
+    SWELL_RETURN_IF_ERROR(Pour(
+        copy, record, [&archive](std::string_view bytes) { return archive.Add(bytes); }, chunk));
+    SWELL_RETURN_IF_ERROR(archive.End());
+  }
+  return archive.Finish();
+}
+
+json::Value Manifest(const json::Value& index,
+                     const std::string& file,
+                     int64_t size,
+                     const std::string& digest) {
+  json::Object manifest{{"version", 1}};
+  for (const char* key : {"step", "epoch", "metrics", "time", "codec"}) {
+    const json::Value* value = json::Find(index, {key});
+    manifest[key] = value == nullptr ? json::Value() : *value;
+  }
+  manifest["file"] = file;
+  manifest["size"] = size;
+  manifest["sha256"] = digest;
+  return manifest;
+}
+
+Status WriteManifest(const Folder& folder, const std::string& name, const json::Value& manifest) {
+  const std::string temporary = StrCat(kTemporary, name);
+  folder.Remove(temporary);
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd file, folder.Make(temporary));
+  Status written = WriteAll(file.get(), json::PrintPretty(manifest, 1));
+  // The node agent's own user need not be the job's.
+  if (written.ok() && ::fchmod(file.get(), 0644) != 0) written = ErrnoStatus(errno, "chmod");
+  if (written.ok() && ::fsync(file.get()) != 0) written = ErrnoStatus(errno, "sync the manifest");
+  if (written.ok()) written = folder.Rename(temporary, name);
+  if (!written.ok()) folder.Remove(temporary);
+  return written;
+}
+
+// The run went back to an earlier checkpoint: it must not resume from a later one.
+void DropLaterSteps(const Folder& folder, int64_t step) {
+  const std::string newest = NameOfStep(step) + ".json";
+  const auto names = ListDir(folder.path());
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (name.size() != newest.size() || !name.starts_with("step-") || !name.ends_with(".json")) {
+      continue;
+    }
+    if (name > newest) folder.Remove(name);
+  }
+}
+
+}  // namespace
+
+Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& name) {
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd found, OpenBeneath(dir, name, /*make=*/false));
+  struct stat info {};
+  if (::fstat(found.get(), &info) != 0) return ErrnoStatus(errno, "the copy in memory");
+  if (!S_ISREG(info.st_mode)) return Refuse("it is not a plain file");
+  MemoryCopy copy;
+  copy.file = UniqueFd(::open(DescriptorPath(found).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copy.file.valid()) return ErrnoStatus(errno, "open the copy in memory");
+  Head head{};
+  SWELL_RETURN_IF_ERROR(ReadAt(copy.file.get(), reinterpret_cast<char*>(&head), sizeof(head), 0));
+  if (std::string_view(head.magic, sizeof(head.magic)) != kMagic || head.whole != 1) {
+    return Refuse("it is not whole");
+  }
+  const auto bytes = static_cast<uint64_t>(info.st_size);
+  if (head.size > kIndexBytesMax || head.place > bytes || head.size > bytes - head.place) {
+    return Refuse("its index is not in its file");
+  }
+  std::string text(head.size, '\0');
+  SWELL_RETURN_IF_ERROR(ReadAt(copy.file.get(), text.data(), text.size(), head.place));
+  SWELL_ASSIGN_OR_RETURN(copy.index, json::Parse(text));
+  if (!copy.index.is_object()) return Refuse("its index is not an object");
+  SWELL_RETURN_IF_ERROR(CheckIndex(copy.index));
+  SWELL_RETURN_IF_ERROR(ReadRecords(bytes, copy));
+  return copy;
+}
+
+Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir) {
+  SWELL_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(dir));
+  if (json::GetString(copy.index, {"run"}) != folder.run()) {
+    return Refuse("it belongs to another run of the job");
+  }
+  const int64_t step = json::GetInt(copy.index, {"step"});
+  const std::string temporary = StrCat(kTemporary, NameOfStep(step));
+  folder.Remove(temporary);  // of an agent that was killed
+  SWELL_ASSIGN_OR_RETURN(UniqueFd made, folder.Make(temporary));
+  StateFile state(std::move(made));
+  Status written = WriteState(copy, state);
+  if (written.ok()) written = state.Finish();
+  if (!written.ok()) {
+    folder.Remove(temporary);
+    return written;
+  }
+  const std::string digest = state.Digest();
+  const std::string name = StrCat(NameOfStep(step), "-", digest.substr(0, 12), ".state");
+  SWELL_RETURN_IF_ERROR(folder.Rename(temporary, name));
+  SWELL_RETURN_IF_ERROR(WriteManifest(folder, NameOfStep(step) + ".json",
+                                      Manifest(copy.index, name, state.size(), digest)));
+  DropLaterSteps(folder, step);
+  return folder.Sync();
+}
+
+}  // namespace swell::process
