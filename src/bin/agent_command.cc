@@ -18,6 +18,7 @@
 #include "ops/nodes/kubelet_certificate.h"
 #include "ops/nodes/node_address.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/python_choice.h"
 #include "ops/options/agent_options.h"
 #include "ops/remote_process.h"
 
@@ -81,7 +82,10 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const ops::AgentOptio
       .data_dir = agent->dir_.path,
       .image_store = ops::ImageStoreOf(agent->dir_, options.image_store),
       .cluster_cidr = options.pod_cidr};
-  if (kind.processes()) process.sdk_dir = ops::FindSdk();
+  if (kind.processes()) {
+    process.sdk_dir = ops::FindSdk();
+    SWELL_ASSIGN_OR_RETURN(process.python, ops::TakePython(agent->dir_, options.python));
+  }
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
                          ops::PodRuntime::Make(options.runtime, agent->process_->core(),
                                                agent->process_->clock(), std::move(process)));

@@ -39,6 +39,7 @@
 #include "ops/nodes/job_logs.h"
 #include "ops/nodes/old_nodes.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/python_choice.h"
 #include "ops/nodes/volume_files.h"
 #include "ops/pages/cluster_pages.h"
 
@@ -400,12 +401,18 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, ops::PlanNodes(plan));
   ops::MarkNodes(impl->node_configs);
   SWELL_RETURN_IF_ERROR(ops::KeepImageStore(options.data_dir, options.image_store));
+  SWELL_ASSIGN_OR_RETURN(const ops::RuntimeKind kind, ops::ParseRuntimeKind(options.runtime));
+  std::string python;
+  if (kind.processes()) {
+    SWELL_ASSIGN_OR_RETURN(python, ops::TakePython(options.data_dir, options.python));
+  }
   // The runtime first: it forks, which must precede any thread.
   SWELL_ASSIGN_OR_RETURN(
       impl->runtime, ops::PodRuntime::Make(
                          options.runtime, impl->core, impl->clock,
                          {.data_dir = options.data_dir.path,
                           .sdk_dir = options.sdk_path,
+                          .python = python,
                           .image_store = ops::ImageStoreOf(options.data_dir, options.image_store),
                           .cluster_cidr = options.pod_cidr,
                           .keep_logs = true}));

@@ -12,6 +12,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
+#include "ops/nodes/python_choice.h"
 #include "ops/options/cluster_options.h"
 
 namespace swell {
@@ -45,11 +46,16 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
 }
 
 // `urls`: of the API server, and behind a space of the pages if there are any.
-void PrintReady(const ops::DataDir& dir, const std::string& urls) {
+void PrintReady(const UpFlags& flags, const std::string& urls) {
+  const ops::DataDir& dir = flags.dir();
   const size_t space = urls.find(' ');
   std::printf("The cluster answers at %s\n", urls.substr(0, space).c_str());
   if (space != std::string::npos) {
     std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
+  }
+  if (const std::string python = ops::UnusualPython(dir, flags.cluster.options.runtime);
+      !python.empty()) {
+    std::printf("Python: %s (of the catalogue's images)\n", python.c_str());
   }
   std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
   const std::string limits = ops::FormatMachineLimits(ops::MachineLimits(dir));
@@ -94,13 +100,13 @@ Status RunInBackground(const UpFlags& flags) {
                          ops::RunDetached(dir.LogFile(), [&flags](const ops::StartReport& report) {
                            return RunCluster(flags, report).ok() ? 0 : 1;
                          }));
-  PrintReady(dir, urls);
+  PrintReady(flags, urls);
   return Status::Ok();
 }
 
 Status RunHere(const UpFlags& flags) {
   return RunCluster(flags, [&flags](const Result<std::string>& urls) {
-    if (urls.ok()) PrintReady(flags.dir(), *urls);
+    if (urls.ok()) PrintReady(flags, *urls);
   });
 }
 
@@ -153,7 +159,9 @@ cli::Command UpCommand() {
                        {"Three virtual nodes and three control-plane nodes, in the background",
                         "swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3"},
                        {"Many simulated nodes, whose pods start no processes",
-                        "swell up --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
+                        "swell up --nodes 1000 --gpus-per-node 8 --runtime simulated"},
+                       {"Jobs import the packages of a conda environment",
+                        "swell up --python ~/miniconda3/envs/train/bin/python3"}},
           .standalone = true,
           .make = cli::Makes<UpAction>()};
 }

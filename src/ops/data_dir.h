@@ -11,6 +11,7 @@
 //   DIR/cluster.json        the cluster's shape and keys as of its last start
 //   DIR/registries.yaml     how registries are reached, if they need more than their names
 //   DIR/images/             images of containers, unless DIR/image-store names another directory
+//   DIR/python              the file that the last --python named
 //
 // - Threads: main thread, before the cluster runs; the paths are plain values.
 #pragma once

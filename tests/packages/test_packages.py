@@ -87,8 +87,9 @@ class Packages(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(files_below(venv) - before, set())
 
-    def test_a_cluster_of_the_wheel_runs_a_pod_that_imports_the_sdk(self):
+    def test_a_cluster_of_the_wheel_runs_a_pod_that_imports_the_sdk_and_the_environments_torch(self):
         venv, _ = self.environment("cluster")
+        (next(venv.glob("lib/python3*/site-packages")) / "torch.py").write_text("")
         swell, data = venv / "bin/swell", self.work / "data"
         env = self.ENV | {"KUBECONFIG": str(data / "kubeconfig"), "HOME": str(self.work)}
         done = run(swell, "up", "--detach", "--data-dir", data, env=env)
@@ -96,10 +97,11 @@ class Packages(unittest.TestCase):
         self.assertNotIn("no Python SDK", done.stderr + (data / "swell.log").read_text())
         try:
             done = run(swell, "submit", "sees-sdk", "--image", "python", "--", "python3", "-c",
-                       "import swell, os; print('SDK at', os.path.dirname(swell.__file__))", env=env)
+                       "import swell, torch; print('SDK at', swell.__file__, 'torch at', torch.__file__)", env=env)
             self.assertEqual(done.returncode, 0, done.stderr)
             log = until(lambda: (out := run(swell, "logs", "sees-sdk", env=env).stdout) and "SDK at" in out and out)
             self.assertIn("SDK at", str(log), run(swell, "why", "sees-sdk", env=env).stdout)
+            self.assertIn(f"torch at {venv}/lib/", str(log))
         finally:
             run(swell, "down", "--data-dir", data, env=env)
 

@@ -30,6 +30,7 @@ struct ProcessOptions {
   std::string data_dir;
   std::vector<std::string> shim_command;  // {"/proc/self/exe", "pod-shim"}
   std::string sdk_dir;                    // Python SDK for Python images; may be empty
+  std::string python;                     // see ImageCatalogue::Options
   std::string config_dir;                 // holds images.yaml, registries.yaml; may be empty
   std::string image_store;                // empty: images/ in the data directory
   std::string cluster_cidr;               // of the pods' network; empty: one that is free

@@ -64,7 +64,8 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
   SWELL_ASSIGN_OR_RETURN(ImageCatalogue catalogue,
                          ImageCatalogue::Load({.config_dir = options.config_dir,
                                                .tools_dir = options.data_dir + "/catalogue",
-                                               .sdk_dir = options.sdk_dir}));
+                                               .sdk_dir = options.sdk_dir,
+                                               .python = options.python}));
   runtime->catalogue_ = std::make_unique<ImageCatalogue>(catalogue);
   images::ImageService::Options images{
       .store_dir = options.image_store,

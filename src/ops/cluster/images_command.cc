@@ -283,7 +283,9 @@ class ExplainAction final : public ImagesAction {
     if (words.size() != 1) return cli::Misuse("expected one NAME");
     SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const process::ImageCatalogue catalogue, Catalogue());
-    const bool in_catalogue = catalogue.Find(words[0]).ok();
+    const auto entry = catalogue.Find(words[0]);
+    const bool in_catalogue = entry.ok();
+    const std::string python = in_catalogue ? entry->python : "";
     auto name = images::ParseReference(words[0]);
     if (!name.ok() && !in_catalogue) return name.status();
     std::string full = words[0];
@@ -300,7 +302,7 @@ class ExplainAction final : public ImagesAction {
       }
     }
     if (output_ == "json") {
-      PrintJson(session, full, stored, in_catalogue, places);
+      PrintJson(session, full, stored, in_catalogue, python, places);
       return 0;
     }
     session.OutLine(StrCat(words[0], " is ", full, "."));
@@ -313,6 +315,7 @@ class ExplainAction final : public ImagesAction {
       }
     } else if (in_catalogue) {
       session.OutLine("Pods run this machine's own programs: the catalogue serves the name.");
+      if (!python.empty()) session.OutLine(StrCat("Their Python is ", python, "."));
       session.OutLine(StrCat("For the image itself: swell images pull ", words[0]));
     } else {
       session.OutLine(StrCat("Neither the store nor the catalogue has it: it is pulled from ",
@@ -328,6 +331,7 @@ class ExplainAction final : public ImagesAction {
                  const std::string& full,
                  const std::optional<StoredImage>& stored,
                  bool in_catalogue,
+                 const std::string& python,
                  const std::vector<std::string>& places) {
     json::Array list;
     for (const std::string& place : places) list.push_back(json::Value(place));
@@ -337,6 +341,7 @@ class ExplainAction final : public ImagesAction {
                                                                : "registry"},
                                    {"registries", std::move(list)}};
     if (stored) json::Set(out, {"image"}, ToJson(*stored));
+    if (!stored && !python.empty()) json::Set(out, {"python"}, python);
     session.OutLine(json::PrintPretty(out));
   }
 };

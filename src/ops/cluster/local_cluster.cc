@@ -16,11 +16,13 @@
 #include "kube/client/kubeconfig.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/process/pod_store.h"
+#include "ops/cluster/cluster_record.h"
 #include "ops/commands.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/python_choice.h"
 
 namespace swell::ops {
 namespace {
@@ -29,6 +31,14 @@ namespace {
 constexpr int kStopLimitMs = 60'000;
 constexpr int kQuietMs = 2'000;
 constexpr int kExitNotRunning = 3;
+
+// The value of --runtime at the last start.
+std::string RuntimeOf(const DataDir& dir) {
+  const auto record = ReadClusterRecord(dir);
+  if (!record.ok() || !*record) return "process";
+  const auto runtime = (*record)->flags.find("runtime");
+  return runtime == (*record)->flags.end() ? "process" : runtime->second;
+}
 
 class DownAction final : public cli::Action {
  public:
@@ -117,6 +127,7 @@ class StatusAction final : public cli::Action {
     const DataDir dir = FindDataDir(data_dir_);
     const auto running = FindRunning(dir);
     const std::vector<std::string> limits = MachineLimits(dir);
+    const std::string python = UnusualPython(dir, RuntimeOf(dir));
     std::string url;
     if (auto access = client::LoadKubeconfig(dir.Kubeconfig()); access.ok()) url = access->server;
     if (output_ == "json") {
@@ -128,10 +139,14 @@ class StatusAction final : public cli::Action {
       if (running && !limits.empty()) {
         json::Set(answer, {"limits"}, json::Array(limits.begin(), limits.end()));
       }
+      if (running && !python.empty()) json::Set(answer, {"python"}, python);
       session.OutLine(json::PrintPretty(answer));
     } else if (running) {
       session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
                          "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
+      if (!python.empty()) {
+        session.OutLine(StrCat("Python      ", python, " (of the catalogue's images)"));
+      }
       if (!limits.empty()) session.Out("\n" + FormatMachineLimits(limits));
       PrintFaults(session, dir);
     } else {

@@ -3,6 +3,7 @@
 #include "cli/flags.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/python_choice.h"
 
 namespace swell::ops {
 
@@ -29,6 +30,7 @@ void AddAgentFlags(cli::Flags& flags, AgentOptions& to) {
   AddPodCidrFlag(flags, to.pod_cidr);
   flags.Text("--image-store", &to.image_store, "DIR",
              "directory of the images (default: in the data directory)");
+  AddPythonFlag(flags, to.python);
   AddHealthFlag(flags, to.health);
   flags.Text(
       "--node-ip", &to.node_ip, "ADDRESS",
@@ -42,6 +44,7 @@ Status CheckAgentOptions(AgentOptions& options) {
   SWELL_RETURN_IF_ERROR(PlanNodes(options.plan).status());
   SWELL_RETURN_IF_ERROR(CheckHealthPlan(options.health));
   SWELL_RETURN_IF_ERROR(CheckPodCidr(options.pod_cidr));
+  SWELL_RETURN_IF_ERROR(CheckPython(options.python));
   const auto kind = ParseRuntimeKind(options.runtime);
   return kind.ok() ? Status::Ok() : cli::Misuse(kind.status().message());
 }

@@ -23,6 +23,7 @@ struct AgentOptions {
   std::string node_ip;
   std::string client_ca_file;
   std::string image_store;
+  std::string python;  // empty: TakePython chooses
   HealthPlan health;
   std::string metrics_address;
   std::string log_level = "info";

@@ -6,6 +6,7 @@
 #include "cli/session.h"
 #include "ops/flags.h"
 #include "ops/nodes/pod_runtime.h"
+#include "ops/nodes/python_choice.h"
 
 namespace swell::ops {
 namespace {
@@ -40,6 +41,7 @@ void AddClusterFlags(cli::Flags& flags, ClusterFlags& to) {
   flags.Text("--image-store", &cluster.image_store, "DIR",
              "directory of the images, which several clusters may share (default: in the data "
              "directory)");
+  AddPythonFlag(flags, cluster.python);
   AddHealthFlag(flags, cluster.health);
   flags.Group("API server");
   flags.Text(
@@ -72,6 +74,7 @@ Status ReadClusterFlags(ClusterFlags& flags) {
   ClusterOptions& cluster = flags.options;
   SWELL_RETURN_IF_ERROR(ReadControllers(flags.controllers, cluster.controllers));
   SWELL_RETURN_IF_ERROR(CheckPodCidr(cluster.pod_cidr));
+  SWELL_RETURN_IF_ERROR(CheckPython(cluster.python));
   const auto kind = ParseRuntimeKind(cluster.runtime);
   if (!kind.ok()) return cli::Misuse(kind.status().message());
   if (!cluster.listen.empty()) {

@@ -34,6 +34,7 @@ struct ClusterOptions {
   std::string pod_cidr;                  // empty: the runtime's own choice
   std::string external_address;          // of load balancers; empty: as `listen`
   std::string image_store;               // empty: as the last start, or in the data directory
+  std::string python;                    // of Python images; empty: TakePython chooses
   HealthPlan health;                     // checks of the nodes
   std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
 

@@ -49,6 +49,9 @@ TEST(ClusterOptionsTest, AMistakeNamesTheFlag) {
             "192.0.2.7");
   EXPECT_EQ(Refusal([](ClusterFlags& flags) { flags.token_life = "1m"; }),
             "--token-max-life 1m: expected at least 10m");
+  EXPECT_EQ(Refusal([](ClusterFlags& flags) { flags.options.python = "/none/python3"; }),
+            "--python /none/python3 is not an executable file; expected an interpreter, such as "
+            "/opt/venv/bin/python3");
   EXPECT_NE(Refusal([](ClusterFlags& flags) { flags.options.runtime = "vm"; }).find("vm"),
             std::string::npos);
 }

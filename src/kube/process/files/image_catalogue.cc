@@ -11,6 +11,7 @@
 #include "base/nearest_word.h"
 #include "base/strings.h"
 #include "json/yaml.h"
+#include "kube/process/files/program_files.h"
 #include "kube/process/shim/shim_spec.h"
 
 namespace swell::process {
@@ -259,6 +260,7 @@ void Inherit(const ImageEntry& base, ImageEntry& entry) {
     if (entry.args.empty()) entry.args = base.args;
   }
   if (entry.working_dir.empty()) entry.working_dir = base.working_dir;
+  entry.python = base.python;
   entry.env.insert(entry.env.begin(), base.env.begin(), base.env.end());
   entry.path.insert(entry.path.end(), base.path.begin(), base.path.end());
   entry.files.insert(entry.files.end(), base.files.begin(), base.files.end());
@@ -322,9 +324,10 @@ void AddMnist(const ImageEntry& python,
   entries.push_back(std::move(mnist));
 }
 
-std::string ThisProgram() {
+// Where the link leads; empty: there is no link.
+std::string LinkTarget(const std::string& link) {
   char path[4096];
-  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  const ssize_t size = ::readlink(link.c_str(), path, sizeof path);
   return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
 }
 
@@ -353,13 +356,14 @@ std::string HostHome() {
   return home == nullptr || *home == '\0' ? "/root" : home;
 }
 
+std::string BinOf(const std::string& tools_dir) { return tools_dir + "/bin"; }
+std::string PythonLink(const std::string& tools_dir) { return BinOf(tools_dir) + "/python3"; }
+
 // What images have on their PATH that this machine has elsewhere, or not at all.
-Status WriteTools(const std::string& bin,
-                  const ImageCatalogue::Options& options,
-                  const std::string& program) {
+Status WriteTools(const std::string& bin, const std::string& python, const std::string& program) {
   SWELL_RETURN_IF_ERROR(MakeDirs(bin));
-  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
-  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", python));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
   SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
   SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-no-program", kNoProgram));
@@ -441,6 +445,24 @@ ImageEntry PythonEntry(const std::string& bin,
   return python;
 }
 
+void AddProgramFiles(const std::string& program, ImageEntry& entry) {
+  const ProgramFiles needed = FilesOf(program);
+  for (const std::string& path : needed.paths) entry.files.push_back({path, path, true});
+  if (!needed.user_base.empty()) entry.env.emplace_back("PYTHONUSERBASE", needed.user_base);
+}
+
+// A Python of an environment, with the programs beside it: pip, torchrun.
+void UsePython(const std::string& program, ImageEntry& entry) {
+  entry.python = program;
+  if (program == kUsualPython) return;
+  const std::string own = std::filesystem::path(program).parent_path().string();
+  // Before our links: by them a virtual environment's Python does not find its packages. After
+  // them where `python3` is another one there, as in a directory with several versions.
+  const bool is_python3 = Canonical(own + "/python3") == Canonical(program);
+  entry.path.insert(is_python3 ? entry.path.begin() : entry.path.end(), own);
+  AddProgramFiles(program, entry);
+}
+
 ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   ImageEntry notebook = python;
   notebook.match = {"jupyter",
@@ -467,35 +489,6 @@ ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   return notebook;
 }
 
-// Without links; empty: it does not exist.
-std::string Canonical(const std::string& path) {
-  std::error_code error;
-  const auto found = std::filesystem::canonical(path, error);
-  return error ? std::string() : found.string();
-}
-
-// The files of this machine's TensorBoard that containers lack: homes are empty in them.
-void AddTensorboardFiles(const std::string& program, ImageEntry& entry) {
-  const std::filesystem::path file(program), bin = file.parent_path(), root = bin.parent_path();
-  entry.path.push_back(bin.string());
-  auto add = [&entry](const std::filesystem::path& path) {
-    if (FileExists(path.string())) entry.files.push_back({path.string(), path.string(), true});
-  };
-  if (root == "/usr" || root == "/usr/local" || root == "/") return;
-  if (!FileExists((root / "pyvenv.cfg").string())) {
-    // A home's part for programs; beside it is what is nobody else's.
-    add(bin);
-    add(root / "lib");
-    entry.env.emplace_back("PYTHONUSERBASE", root.string());
-    return;
-  }
-  add(root);
-  const std::string python = Canonical((bin / "python3").string());
-  if (!python.empty() && !python.starts_with("/usr/") && !python.starts_with(root.string())) {
-    add(std::filesystem::path(python).parent_path().parent_path());
-  }
-}
-
 // In the directories of `path`; empty: none has it.
 std::string FindProgram(std::string_view name, std::string_view path) {
   for (std::string_view dir : Split(path, ':')) {
@@ -514,7 +507,10 @@ ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
     programs = StrCat(path == nullptr ? "" : path, ":", HostHome(), "/.local/bin");
   }
   const std::string program = FindProgram("tensorboard", programs);
-  if (!program.empty()) AddTensorboardFiles(Canonical(program), entry);
+  if (program.empty()) return entry;
+  const std::string real = Canonical(program);
+  entry.path.push_back(std::filesystem::path(real).parent_path().string());
+  AddProgramFiles(real, entry);
   return entry;
 }
 
@@ -571,6 +567,11 @@ ImageEntry ShellEntry(const std::string& programs) {
 
 }  // namespace
 
+std::string PythonOfTools(const std::string& tools_dir) {
+  const std::string written = LinkTarget(PythonLink(tools_dir));
+  return written.empty() ? std::string(kUsualPython) : written;
+}
+
 bool ImageMatches(std::string_view pattern, std::string_view image) {
   if (Glob(pattern, image)) return true;
   return WithoutTag(pattern) == pattern && Glob(pattern, WithoutTag(image));
@@ -583,14 +584,18 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
     SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
   }
   catalogue.configured_ = catalogue.entries_.size();
-  const std::string bin = options.tools_dir + "/bin";
-  const std::string program = options.program.empty() ? ThisProgram() : options.program;
+  const std::string bin = BinOf(options.tools_dir);
+  const std::string program =
+      options.program.empty() ? LinkTarget("/proc/self/exe") : options.program;
+  const std::string python_program =
+      options.python.empty() ? PythonOfTools(options.tools_dir) : options.python;
   const std::string shell_programs = options.tools_dir + "/shell";
   if (options.writes_tools) {
-    SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+    SWELL_RETURN_IF_ERROR(WriteTools(bin, python_program, program));
     SWELL_RETURN_IF_ERROR(WriteShellPrograms(shell_programs));
   }
-  const ImageEntry python = PythonEntry(bin, options.sdk_dir, program);
+  ImageEntry python = PythonEntry(bin, options.sdk_dir, program);
+  UsePython(python_program, python);
   // The first that matches counts: what is special comes before what is general.
   catalogue.entries_.push_back(GitEntry(bin));
   AddElasticdl(python, program, catalogue.entries_);

@@ -50,7 +50,10 @@ struct ImageEntry {
   std::vector<ImageFile> files;
   bool host_network = false;
   bool host_tmp = false;
+  std::string python;  // the Python that `python3` means in it; empty: no Python image
 };
+
+inline constexpr std::string_view kUsualPython = "/usr/bin/python3";
 
 class ImageCatalogue {
  public:
@@ -58,7 +61,8 @@ class ImageCatalogue {
     std::string config_dir;  // holds images.yaml; may be empty or absent
     std::string tools_dir;   // ours: scripts and links that the defaults use are written here
     std::string sdk_dir;     // put on PYTHONPATH of Python images; may be empty
-    std::string python = "/usr/bin/python3";
+    // What Python images run, with the environment that it belongs to; empty: PythonOfTools.
+    std::string python;
     // This program, where images expect a `swell`; empty: /proc/self/exe.
     std::string program;
     bool writes_tools = true;  // false: to read what it says
@@ -86,6 +90,9 @@ class ImageCatalogue {
   std::string config_file_;
   std::string no_program_;  // a script: what a stand-in runs where it was given no command
 };
+
+// The Python that the last start has written into tools_dir, else Debian's.
+std::string PythonOfTools(const std::string& tools_dir);
 
 // Whether an image name (with tag or digest) matches a pattern of the file.
 bool ImageMatches(std::string_view pattern, std::string_view image);

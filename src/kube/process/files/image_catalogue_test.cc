@@ -209,6 +209,47 @@ TEST_F(ImageCatalogueTest, TensorboardComesWithTheFilesThatItNeeds) {
   EXPECT_EQ(without->Find("tensorboard")->args, std::vector<std::string>{"python3"});
 }
 
+TEST_F(ImageCatalogueTest, PythonImagesRunTheEnvironmentThatIsChosen) {
+  const std::string venv = std::filesystem::canonical(dir_).string() + "/venv";
+  const std::string chosen = venv + "/bin/python3";
+  ASSERT_TRUE(MakeDirs(venv + "/bin").ok());
+  ASSERT_TRUE(ReplaceFile(venv + "/pyvenv.cfg", "home = /usr/bin\n").ok());
+  std::filesystem::create_symlink("/usr/bin/python3", chosen);
+  ImageCatalogue::Options options{.config_dir = dir_, .tools_dir = dir_ + "/tools"};
+  EXPECT_EQ(ImageCatalogue::Load(options)->Find("python")->python, kUsualPython);
+  options.python = chosen;
+  ASSERT_TRUE(
+      ReplaceFile(dir_ + "/images.yaml", "images:\n- match: [trainer]\n  base: python\n").ok());
+  const auto started = ImageCatalogue::Load(options);
+  ASSERT_TRUE(started.ok()) << started.status().ToString();
+  for (const char* image : {"python:3.12", "pytorch/pytorch", "elasticdl", "trainer"}) {
+    const auto entry = started->Find(image);
+    ASSERT_TRUE(entry.ok()) << image;
+    EXPECT_EQ(entry->python, chosen) << image;
+    EXPECT_EQ(entry->path, (std::vector<std::string>{venv + "/bin", dir_ + "/tools/bin"})) << image;
+    EXPECT_TRUE(std::any_of(entry->files.begin(), entry->files.end(), [&](const ImageFile& file) {
+      return file.host == venv && file.path == venv && file.read_only;
+    })) << image;
+  }
+  EXPECT_EQ(started->Find("busybox")->python, "");
+  // Commands that only read say what the last start has chosen.
+  options.python.clear();
+  options.writes_tools = false;
+  EXPECT_EQ(ImageCatalogue::Load(options)->Find("python")->python, chosen);
+}
+
+TEST_F(ImageCatalogueTest, OneOfSeveralVersionsInADirectoryIsPython3) {
+  const std::string bin = dir_ + "/several/bin";
+  ASSERT_TRUE(MakeDirs(bin).ok());
+  std::filesystem::create_symlink("/bin/true", bin + "/python3");
+  std::filesystem::create_symlink("/bin/sh", bin + "/python3.12");
+  const auto catalogue =
+      ImageCatalogue::Load({.tools_dir = dir_ + "/tools", .python = bin + "/python3.12"});
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  EXPECT_EQ(catalogue->Find("python")->path, (std::vector<std::string>{dir_ + "/tools/bin", bin}));
+  EXPECT_EQ(std::filesystem::read_symlink(dir_ + "/tools/bin/python3"), bin + "/python3.12");
+}
+
 TEST_F(ImageCatalogueTest, UnknownImagesAreNotFound) {
   auto catalogue = Load();
   ASSERT_TRUE(catalogue.ok());
