@@ -72,6 +72,14 @@ bool SpeaksForItsLine(const State& state, const WaitingJob& job) {
   });
 }
 
+// Thousands may wait for the one GPU that is free: room for all their decisions would cost more
+// than to decide.
+size_t StartsAtMost(const State& state, int64_t least_ppm) {
+  const size_t waiting = state.lists.waiting.size();
+  if (least_ppm <= 0) return waiting;
+  return std::min(waiting, static_cast<size_t>(state.FreeGpuPpm(kNone) / least_ppm));
+}
+
 const std::set<GroupId> kNobody;
 
 class Allocate final : public Action {
@@ -89,7 +97,7 @@ class Allocate final : public Action {
     const auto room = [&] { return state.FreeGpuPpm(kNone) >= least_ppm; };
     QueueOrder turns(state, context.shares, context.promised_first);
     if (room()) {
-      context.result.decisions.reserve(state.lists.waiting.size());
+      context.result.decisions.reserve(StartsAtMost(state, least_ppm));
       for (WaitingJob& job : jobs) turns.Push(std::move(job));
       for (const LineToPlace& line : lines) turns.PushLine(line.line->jobs, line.need, kNobody);
     }
