@@ -72,6 +72,10 @@ using ActiveJobs = std::deque<ActiveJob>;  // those that run, and end, are mostl
 class Policy {
  public:
   virtual ~Policy() = default;
+  // What happened since the last decision, for policies that keep jobs of their own: a job was
+  // submitted, a job ended, which had its GPUs until then.
+  virtual void Submitted(const ActiveJob& /*job*/) {}
+  virtual void Ended(int /*number*/) {}
   // `now` holds the allocations of active jobs only.
   virtual Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) = 0;
   // What the job's turn in the last decision depended on: the key by which the policy orders jobs,

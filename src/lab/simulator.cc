@@ -151,6 +151,7 @@ class Run {
       any = true;
       NoteTenant(number, {.asked = -MostOf(number), .held = -HeldBy(number)});
       active_.erase(PlaceOf(number));
+      policy_->Ended(number);
       at = allocations_.erase(at);
     }
     if (any) NoteInUse();
@@ -169,8 +170,10 @@ class Run {
     for (; arrived_ < arrivals_.size(); ++arrived_, any = true) {
       const int number = arrivals_[arrived_];
       if (jobs_[number].trace().submitted_s > now_s_) break;
-      active_.insert(PlaceOf(number), {number, &jobs_[number]});
+      const ActiveJob active{number, &jobs_[number]};
+      active_.insert(PlaceOf(number), active);
       jobs_[number].Submit();
+      policy_->Submitted(active);
       NoteTenant(number, {.asked = MostOf(number), .waits = +1});
     }
     return any;

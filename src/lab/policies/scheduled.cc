@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <set>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/strings.h"
@@ -40,10 +41,45 @@ class Scheduled final : public Policy {
     }
   }
 
-  Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations&) override {
+  void Submitted(const ActiveJob& active) override {
+    const TraceJob& job = active.job->trace();
+    sched::GroupInfo group;
+    group.key = StrCat("lab/job-", active.number);
+    group.uid = StrCat("uid-", active.number);
+    group.creation = kStart + std::chrono::seconds(job.submitted_s);
+    group.priority = job.priority;
+    group.pod_sets = {sched::PodSet{"default", job.gpus, "", {}}};
+    if (by_tenant_ && !job.tenant.empty()) group.queue = QueueOf(job.tenant);
+    model_.UpsertGroup(group);
+    Gang& gang = gangs_[active.number];
+    gang.group = group.key;
+    for (int rank = 0; rank < job.gpus; ++rank) {
+      sched::PodInfo& pod = gang.pods.emplace_back();
+      pod.key = StrCat(group.key, "-", rank);
+      pod.uid = StrCat(group.uid, "-", rank, "-0");
+      pod.group = group.key;
+      pod.requests.cpu_milli = 100;
+      pod.requests.memory_bytes = 1 << 20;
+      pod.requests.extended[sched::kGpuResource] = 1;
+      pod.creation = group.creation;
+      members_[pod.key] = {active.number, rank};
+      model_.UpsertPod(pod);
+    }
+  }
+
+  void Ended(int number) override {
+    whole_.erase(number);
+    const auto found = gangs_.find(number);
+    for (const sched::PodInfo& pod : found->second.pods) {
+      model_.RemovePod(pod.key);
+      members_.erase(pod.key);
+    }
+    model_.RemoveGroup(found->second.group);
+    gangs_.erase(found);
+  }
+
+  Allocations Decide(int64_t now_s, const ActiveJobs&, const Allocations&) override {
     now_ = kStart + std::chrono::seconds(now_s);
-    RemoveEnded(jobs);
-    SubmitNew(jobs);
     for (int i = 0; i < kCyclesMax; ++i) {
       const sched::CycleResult result = scheduler_.RunCycle(model_, now_, {.explain = false});
       for (const sched::Decision& decision : result.decisions) Carry(decision);
@@ -70,64 +106,6 @@ class Scheduled final : public Policy {
     size_t bound = 0;       // pods on nodes
     Allocation allocation;  // once all are
   };
-
-  // A job ends only if it had its GPUs.
-  void RemoveEnded(const ActiveJobs& jobs) {
-    std::erase_if(whole_, [&](int number) {
-      const auto at = std::lower_bound(
-          jobs.begin(), jobs.end(), number,
-          [](const ActiveJob& active, int wanted) { return active.number < wanted; });
-      if (at != jobs.end() && at->number == number) return false;
-      Remove(number);
-      return true;
-    });
-  }
-
-  void Remove(int number) {
-    const auto found = gangs_.find(number);
-    for (const sched::PodInfo& pod : found->second.pods) {
-      model_.RemovePod(pod.key);
-      members_.erase(pod.key);
-    }
-    model_.RemoveGroup(found->second.group);
-    gangs_.erase(found);
-  }
-
-  // All that the model has are active, so the numbers say how many are new. The last that came are
-  // among the last of the trace.
-  void SubmitNew(const ActiveJobs& jobs) {
-    std::vector<const ActiveJob*> fresh;
-    for (size_t i = jobs.size(); i-- > 0 && gangs_.size() + fresh.size() < jobs.size();) {
-      if (!gangs_.contains(jobs[i].number)) fresh.push_back(&jobs[i]);
-    }
-    std::for_each(fresh.rbegin(), fresh.rend(), [this](const ActiveJob* job) { Submit(*job); });
-  }
-
-  void Submit(const ActiveJob& active) {
-    const TraceJob& job = active.job->trace();
-    sched::GroupInfo group;
-    group.key = StrCat("lab/job-", active.number);
-    group.uid = StrCat("uid-", active.number);
-    group.creation = kStart + std::chrono::seconds(job.submitted_s);
-    group.priority = job.priority;
-    group.pod_sets = {sched::PodSet{"default", job.gpus, "", {}}};
-    if (by_tenant_ && !job.tenant.empty()) group.queue = QueueOf(job.tenant);
-    model_.UpsertGroup(group);
-    Gang& gang = gangs_[active.number];
-    gang.group = group.key;
-    for (int rank = 0; rank < job.gpus; ++rank) {
-      sched::PodInfo& pod = gang.pods.emplace_back();
-      pod.key = StrCat(group.key, "-", rank);
-      pod.uid = StrCat(group.uid, "-", rank, "-0");
-      pod.group = group.key;
-      pod.requests.cpu_milli = 100;
-      pod.requests.memory_bytes = 1 << 20;
-      pod.requests.extended[sched::kGpuResource] = 1;
-      pod.creation = group.creation;
-      members_[pod.key] = {active.number, rank};
-      model_.UpsertPod(pod);
-    }
-  }
 
   std::string QueueOf(const std::string& tenant) {
     if (!tenants_.insert(tenant).second) return tenant;
@@ -188,9 +166,9 @@ class Scheduled final : public Policy {
   sched::Model model_;
   sched::Scheduler scheduler_;
   std::map<std::string, int> nodes_;
-  std::map<int, Gang> gangs_;                           // of all active jobs
-  std::set<int> whole_;                                 // those whose pods are all on nodes
-  std::map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank
+  std::unordered_map<int, Gang> gangs_;  // of all active jobs
+  std::set<int> whole_;                  // those whose pods are all on nodes
+  std::unordered_map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank
   std::set<std::string> tenants_;
   WallTime now_;
   int64_t incarnations_ = 0;
