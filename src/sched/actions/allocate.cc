@@ -39,18 +39,11 @@ std::vector<WaitingJob> JobsAlone(const State& state) {
   return jobs;
 }
 
-struct LineToPlace {
-  const WaitingLine* line = nullptr;
-  QueueAmounts need{};  // of each job
-  int64_t ppm = 0;
-};
-
-std::vector<LineToPlace> LinesToPlace(const State& state) {
-  std::vector<LineToPlace> lines;
+std::vector<const WaitingLine*> LinesToPlace(const State& state) {
+  std::vector<const WaitingLine*> lines;
   for (const WaitingLine& line : state.lists.waiting.lines()) {
-    if (line.jobs.empty() || !Schedulable(state, state.groups[line.jobs.front()])) continue;
-    const std::vector<PodId> pods = NeededPods(state, line.jobs.front()).pods;
-    if (!pods.empty()) lines.push_back({&line, NeedOf(state, pods), GpuPpmOf(state, pods)});
+    if (line.jobs.empty() || !line.need.complete) continue;
+    if (Schedulable(state, state.groups[line.jobs.front()])) lines.push_back(&line);
   }
   return lines;
 }
@@ -89,9 +82,9 @@ class Allocate final : public Action {
     State& state = context.state;
     state.lists.waiting.Settle(state);
     std::vector<WaitingJob> jobs = JobsAlone(state);
-    const std::vector<LineToPlace> lines = LinesToPlace(state);
+    const std::vector<const WaitingLine*> lines = LinesToPlace(state);
     int64_t least_ppm = INT64_MAX;
-    for (const LineToPlace& line : lines) least_ppm = std::min(least_ppm, line.ppm);
+    for (const WaitingLine* line : lines) least_ppm = std::min(least_ppm, line->need.gpu_ppm);
     for (const WaitingJob& job : jobs) least_ppm = std::min(least_ppm, GpuPpmOf(state, job.pods));
     // Once no job's GPUs are free, a long queue needs no look at each job in its turn.
     const auto room = [&] { return state.FreeGpuPpm(kNone) >= least_ppm; };
@@ -99,7 +92,7 @@ class Allocate final : public Action {
     if (room()) {
       context.result.decisions.reserve(StartsAtMost(state, least_ppm));
       for (WaitingJob& job : jobs) turns.Push(std::move(job));
-      for (const LineToPlace& line : lines) turns.PushLine(line.line->jobs, line.need, kNobody);
+      for (const WaitingLine* line : lines) turns.PushLine(*line, kNobody);
     }
     while (!turns.Empty()) {
       if (context.Full()) {

@@ -121,12 +121,10 @@ class Waiters {
   }
   void PushLine(const WaitingLine& line) {
     const State& state = context_.state;
-    WaitingJob job{.group = line.jobs.front()};
+    const WaitingJob job{.group = line.jobs.front(), .need = line.need.charge};
+    if (!line.need.complete || !line.need.may_preempt) return;
     if (!Schedulable(state, state.groups[job.group])) return;
-    job.pods = NeededPods(state, job.group).pods;
-    if (job.pods.empty() || !MayPreempt(state, job.group, job.pods)) return;
-    job.need = NeedOf(state, job.pods);
-    if (turns_.PushLine(line.jobs, job.need, context_.deferred) && IsFeasible(job)) ++feasible_;
+    if (turns_.PushLine(line, context_.deferred) && IsFeasible(job)) ++feasible_;
   }
 
   CycleContext& context_;

@@ -1,4 +1,4 @@
-// Gangs: which pods of a group start together, within which queues, and placing them whole.
+// Gangs: within which queues a group may start, and placing its pods whole.
 // - Threads: none; pure functions over a State, which is changed through the Statement given and
 //   its caches alone.
 #pragma once
@@ -7,25 +7,12 @@
 #include <vector>
 
 #include "sched/placement/placement.h"
+#include "sched/state/needs.h"
 #include "sched/state/state.h"
 #include "sched/state/statement.h"
 
 namespace swell::sched {
 
-struct Needed {
-  std::vector<PodId> pods;    // what the minima lack, in member order; empty: minima are met
-  int32_t short_set = kNone;  // a pod set that has too few pods to reach its minimum
-  bool met = true;
-};
-Needed NeededPods(const State& state, GroupId group);
-// Members beyond the minima that wait, in member order; empty while minima are not met.
-std::vector<PodId> ElasticPods(const State& state, GroupId group);
-// What one or more pods ask of GPUs, parts of one included; a part by memory depends on the GPU and
-// counts as nothing.
-int64_t GpuPpmOf(const Shape& shape);
-int64_t GpuPpmOf(const State& state, const std::vector<PodId>& pods);
-// Whether others may be stopped or moved for these pods of the group (preemptionPolicy).
-bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods);
 // Whether the group may be looked at: known, in a known queue.
 bool Schedulable(const State& state, const GroupState& group);
 // Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above

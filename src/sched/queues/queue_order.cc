@@ -20,15 +20,6 @@ double Share(int64_t amount, int64_t fair, int64_t total) {
 
 }  // namespace
 
-QueueAmounts NeedOf(const State& state, const std::vector<PodId>& pods) {
-  QueueAmounts sum{};
-  for (PodId pod : pods) {
-    const QueueAmounts charge = state.ChargeOf(state.ShapeOf(pod), kNone);
-    for (int r = 0; r < kQueueResources; ++r) sum[r] += charge[r];
-  }
-  return sum;
-}
-
 QueueOrder::QueueOrder(State& state, const QueueShares& shares, bool promised_first)
     : state_(state),
       shares_(shares),
@@ -68,10 +59,8 @@ void QueueOrder::Push(WaitingJob job) {
   if (held == jobs.begin() || !key.not_promised) RelistPath(queue);
 }
 
-bool QueueOrder::PushLine(const JobQueue& jobs,
-                          const QueueAmounts& need,
-                          const std::set<GroupId>& but) {
-  HeldJob held{.key = {}, .job = {.need = need}, .line = &jobs, .but = &but};
+bool QueueOrder::PushLine(const WaitingLine& line, const std::set<GroupId>& but) {
+  HeldJob held{.key = {}, .job = {.need = line.need.charge}, .line = &line.jobs, .but = &but};
   if (!FindNext(held)) return false;
   const GroupState& group = state_.groups[held.job.group];
   auto& its = JobsOf(group.queue, group).jobs;

@@ -45,9 +45,9 @@ class QueueOrder {
   QueueOrder(State& state, const QueueShares& shares, bool promised_first);
 
   void Push(WaitingJob job);
-  // The jobs of a line, each of which needs so much, but for some. The line stays as it is for as
-  // long as this lives. False: none is left.
-  bool PushLine(const JobQueue& jobs, const QueueAmounts& need, const std::set<GroupId>& but);
+  // The jobs of a line, but for some. The line stays as it is for as long as this lives. False:
+  // none is left.
+  bool PushLine(const WaitingLine& line, const std::set<GroupId>& but);
   bool Empty() const { return size_ == 0; }
   // The next job; not empty.
   WaitingJob Pop();
@@ -155,8 +155,5 @@ class QueueOrder {
   JobKey popped_;
   std::optional<std::set<HeldJob, JobLess>::iterator> popped_line_;
 };
-
-// What a group's next start asks of its queue.
-QueueAmounts NeedOf(const State& state, const std::vector<PodId>& pods);
 
 }  // namespace swell::sched

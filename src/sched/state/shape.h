@@ -31,6 +31,9 @@ inline constexpr int32_t kNone = -1;
 
 enum CoreResource { kCpu, kMemory, kPods, kEphemeral, kGpu, kCoreCount };
 using CoreAmounts = std::array<int64_t, kCoreCount>;
+enum QueueResource { kQueueGpu, kQueueCpu, kQueueMemory, kQueueResources };
+// GPUs in ppm, CPU in milli-CPU, memory in bytes.
+using QueueAmounts = std::array<int64_t, kQueueResources>;
 inline constexpr int8_t kUnknownSuit = -1;
 inline constexpr int64_t kPpm = 1'000'000;  // one whole GPU
 // What a pod has of a GPU at least. It sees the whole GPU, so next to nothing must not be free.

@@ -49,9 +49,6 @@
 
 namespace swell::sched {
 
-enum QueueResource { kQueueGpu, kQueueCpu, kQueueMemory, kQueueResources };
-// GPUs in ppm, CPU in milli-CPU, memory in bytes.
-using QueueAmounts = std::array<int64_t, kQueueResources>;
 inline constexpr int kQueueDepthMax = 64;
 
 struct Device {  // small: searches visit tens of thousands

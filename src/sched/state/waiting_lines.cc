@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sched/state/needs.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {
@@ -176,6 +177,22 @@ void WaitingLines::Insert(const State& state, JobQueue& jobs, std::vector<GroupI
   jobs = std::move(all);
 }
 
+// A line that lost the last of its jobs has none to read its need from, and no use for it.
+void WaitingLines::ReadNeeds(const State& state) {
+  for (int32_t id : stale_lines_) {
+    WaitingLine& line = lines_[id];
+    line.stale = false;
+    if (line.jobs.empty()) continue;
+    const GroupId first = line.jobs.front();
+    const std::vector<PodId> pods = NeededPods(state, first).pods;
+    line.need = {.complete = !pods.empty(),
+                 .may_preempt = MayPreempt(state, first, pods),
+                 .charge = NeedOf(state, pods),
+                 .gpu_ppm = GpuPpmOf(state, pods)};
+  }
+  stale_lines_.clear();
+}
+
 void WaitingLines::Settle(const State& state) {
   if (touched_.empty()) return;
   // All leave before the first comes: lines are searched in an order that changes must not disturb.
@@ -186,6 +203,8 @@ void WaitingLines::Settle(const State& state) {
     const bool moved = std::exchange(place.moved, false);
     const int32_t line = LineFor(state, id);
     if (line == kNone && place.line == kNone) continue;
+    // An equal key may stand for another shape by now, and a shape for another charge.
+    if (line >= 0 && !std::exchange(lines_[line].stale, true)) stale_lines_.push_back(line);
     const Rank rank = line == kNone ? place.rank : RankOf(state, id);
     if (line == place.line && rank == place.rank && !moved) continue;
     if (place.line != kNone) leavers[place.line].push_back(id);
@@ -206,6 +225,7 @@ void WaitingLines::Settle(const State& state) {
     }
     Insert(state, JobsOf(line), groups);
   }
+  ReadNeeds(state);
   for (const auto& [line, groups] : leavers) {
     if (line == kAlone || !lines_[line].jobs.empty()) continue;
     by_key_.erase(lines_[line].key);

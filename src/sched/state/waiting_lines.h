@@ -27,10 +27,20 @@ struct State;
 // In job order: priority, age, uid, key.
 using JobQueue = std::deque<GroupId>;
 
+// What each job of a line needs to start.
+struct LineNeed {
+  bool complete = false;     // enough of its pods are there
+  bool may_preempt = false;  // others may be stopped or moved for it
+  QueueAmounts charge{};     // of its queue
+  int64_t gpu_ppm = 0;
+};
+
 struct WaitingLine {
-  uint64_t number = 0;       // never another's
+  uint64_t number = 0;  // never another's
+  LineNeed need;
   std::vector<int64_t> key;  // what its jobs have in common
   JobQueue jobs;             // empty: a free record
+  bool stale = false;        // `need` is to be read again
 };
 
 class WaitingLines {
@@ -95,12 +105,14 @@ class WaitingLines {
   JobQueue& JobsOf(int32_t line) { return line == kAlone ? alone_ : lines_[line].jobs; }
   void Drop(const std::map<int32_t, std::vector<GroupId>>& leavers);
   void Insert(const State& state, JobQueue& jobs, std::vector<GroupId>& more);
+  void ReadNeeds(const State& state);
 
   std::vector<Place> places_;  // by GroupId
   std::vector<GroupId> touched_;
   std::vector<GroupId> gone_;
   std::vector<WaitingLine> lines_;
   std::vector<int32_t> free_lines_;
+  std::vector<int32_t> stale_lines_;
   std::map<std::vector<int64_t>, int32_t> by_key_;
   JobQueue alone_;
   std::vector<int64_t> key_;  // of the group that was looked at last

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "sched/scenario_test_util.h"
+#include "sched/state/needs.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {
@@ -37,6 +38,24 @@ void Gang(Scenario& s, const std::string& name, int members, const GroupSpec& gr
   s.Pods(name, members, {.group = name, .gpus = 1});
 }
 
+// The jobs whose line says something else of them than their pods; empty: none.
+std::string WronglyTold(Scenario& s) {
+  State& state = s.model.state();
+  state.lists.waiting.Settle(state);
+  std::string wrong;
+  for (const WaitingLine& line : state.lists.waiting.lines()) {
+    for (GroupId id : line.jobs) {
+      const std::vector<PodId> pods = NeededPods(state, id).pods;
+      if (line.need.complete != !pods.empty() || line.need.charge != NeedOf(state, pods) ||
+          line.need.gpu_ppm != GpuPpmOf(state, pods) ||
+          line.need.may_preempt != MayPreempt(state, id, pods)) {
+        wrong += StrCat(state.groups[id].key, " ");
+      }
+    }
+  }
+  return wrong;
+}
+
 TEST(WaitingLines, AlikeJobsShareALineOthersDoNot) {
   Scenario s;
   s.Queue(MakeQueue("a", 4));
@@ -65,6 +84,31 @@ TEST(WaitingLines, ReadsTheOrderAnewWhenAJobChanges) {
   EXPECT_EQ(LinesIn(s), 2u);
   EXPECT_EQ(InOrder(s).substr(0, 23), "default/j7 default/j0 d");
   EXPECT_TRUE(InOrder(s).ends_with("default/j19 default/j5"));
+}
+
+TEST(WaitingLines, TellWhatTheirJobsNeedNow) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1, .gpu_mib = 40'000});
+  const auto need = [&s] {
+    State& state = s.model.state();
+    state.Refresh();
+    state.lists.waiting.Settle(state);
+    return state.lists.waiting.LineOf(state.FindGroup("default/j0"))->need;
+  };
+  Gang(s, "j0", 3, {});
+  EXPECT_TRUE(need().complete && need().may_preempt);
+  EXPECT_EQ(need().gpu_ppm, 3 * kPpm);
+  EXPECT_EQ(need().charge, (QueueAmounts{3 * kPpm, 300, int64_t{3 * 64} << 20}));
+  s.RemovePod("j0-2");
+  EXPECT_FALSE(need().complete);
+  // The record of the former request is free, and the new one gets it: the key stays equal.
+  Gang(s, "j0", 3, {});
+  for (int i = 0; i < 3; ++i) s.RemovePod(StrCat("j0-", i));
+  s.Pods("j0", 3, {.group = "j0", .gpu_mib = 10'000});
+  EXPECT_EQ(need().charge[kQueueGpu], 3 * kPpm / 4);
+  // The part of a GPU that so much memory is follows from the smallest one there is.
+  s.Node("n1", {.gpus = 1, .gpu_mib = 20'000});
+  EXPECT_EQ(need().charge[kQueueGpu], 3 * kPpm / 2);
 }
 
 // Queues in a tree, with users here and there, and many jobs of few kinds.
@@ -158,6 +202,9 @@ std::string Difference(uint64_t seed, size_t& alike) {
       }
       for (const WaitingLine& line : both.lines.model.state().lists.waiting.lines()) {
         alike = std::max(alike, line.jobs.size());
+      }
+      if (const std::string wrong = WronglyTold(both.lines); !wrong.empty()) {
+        return StrCat("round ", round, " cycle ", cycle, ": needs of ", wrong);
       }
       both.Both([](Scenario& s) { s.AdvancePods(); });
     }
