@@ -86,10 +86,9 @@ struct Hole {
 };
 
 // Whether its project is due that much in all; else no hole is looked for.
-bool MayEverBeDue(CycleContext& context, GroupId id, const Needed& needed) {
+bool MayEverBeDue(CycleContext& context, GroupId id, const QueueAmounts& need) {
   State& state = context.state;
   if (state.counts.known_queues == 0) return true;
-  const QueueAmounts need = NeedOf(state, needed.pods);
   const QueueAmounts& fair = context.shares.Fair(state.PoolOf(id), state.groups[id].queue);
   return std::equal(need.begin(), need.end(), fair.begin(), std::less_equal<>());
 }
@@ -187,10 +186,11 @@ void Hold(State& state, GroupId id, const Hole& hole) {
 // Jobs that have waited long, of one line, or one that stands alone.
 struct Patient {
   GroupId next = kNone;
-  const JobQueue* line = nullptr;  // null: the job stands alone
-  size_t at = 0;                   // of `next` in its line
-  size_t end = 0;                  // of those that have waited long
-  bool undeserving = false;        // known of the jobs before
+  const WaitingLine* line = nullptr;  // null: the job stands alone
+  size_t at = 0;                      // of `next` in its line
+  size_t end = 0;                     // of those that have waited long
+  int pool = kNone;                   // where `next` would start
+  bool undeserving = false;           // known of the jobs before
 };
 
 bool FitsNow(State& state, GroupId id, const Needed& needed, int pool) {
@@ -206,7 +206,7 @@ class Reservations {
 
   void Make() {
     state_.lists.waiting.Settle(state_);
-    for (const WaitingLine& line : state_.lists.waiting.lines()) AddLine(line.jobs);
+    for (const WaitingLine& line : state_.lists.waiting.lines()) AddLine(line);
     for (GroupId id : state_.lists.waiting.alone()) AddAlone(id);
     const auto later = [this](const Patient& a, const Patient& b) {
       return state_.lists.waiting.Before(state_, b.next, a.next);
@@ -231,14 +231,15 @@ class Reservations {
     return context_.now - state_.groups[id].creation >= patience_;
   }
 
-  void AddLine(const JobQueue& jobs) {
+  void AddLine(const WaitingLine& line) {
+    const JobQueue& jobs = line.jobs;
     if (jobs.empty() || !Schedulable(state_, state_.groups[jobs.front()])) return;
     // Jobs of one line have one priority: the oldest come first.
     const auto end = std::partition_point(jobs.begin(), jobs.end(),
                                           [this](GroupId id) { return HasPatience(id); });
     if (end != jobs.end()) impatient_.push_back(*end);
     if (end == jobs.begin()) return;
-    patient_.push_back({jobs.front(), &jobs, 0, static_cast<size_t>(end - jobs.begin())});
+    patient_.push_back({jobs.front(), &line, 0, static_cast<size_t>(end - jobs.begin())});
   }
 
   void AddAlone(GroupId id) {
@@ -252,24 +253,35 @@ class Reservations {
 
   static bool Advance(Patient& patient) {
     if (patient.line == nullptr || ++patient.at >= patient.end) return false;
-    patient.next = (*patient.line)[patient.at];
+    patient.next = patient.line->jobs[patient.at];
     return true;
   }
 
   bool AllTaken() const { return taken_.size() == state_.pool_facts.live.size(); }
 
+  bool MayHaveHole(const Patient& patient) const {
+    if (patient.line != nullptr) {
+      const LineNeed& need = patient.line->need;
+      return need.complete && MayEverBeDue(context_, patient.next, need.charge);
+    }
+    const std::vector<PodId> pods = NeededPods(state_, patient.next).pods;
+    return !pods.empty() && MayEverBeDue(context_, patient.next, NeedOf(state_, pods));
+  }
+
   // False: neither this job nor others of its line may have a hole.
   bool Look(Patient& patient) {
     const GroupId id = patient.next;
-    const int pool = state_.PoolsFor(id).front();
-    if (taken_.contains(pool)) return false;
-    const Needed needed = NeededPods(state_, id);
-    if (needed.pods.empty() || !MayEverBeDue(context_, id, needed)) return false;
+    // What is known of a line's first job is known of the others.
+    const bool first = patient.at == 0;
+    if (first) patient.pool = state_.PoolsFor(id).front();
+    const int pool = patient.pool;
+    if (taken_.contains(pool) || (first && !MayHaveHole(patient))) return false;
     if (++looked_ > kLooksMax) {
       last_ = id;
       return true;
     }
     if (patient.undeserving) return true;
+    const Needed needed = NeededPods(state_, id);
     const Hole& hole = holes_.For(needed, pool);
     if (hole.nodes.empty() || !Deserves(context_, id, needed, pool, hole.nodes)) {
       patient.undeserving = true;
@@ -296,8 +308,9 @@ class Reservations {
         take(patient.next);
         continue;
       }
-      const size_t at = waiting.FirstAfter(state_, *patient.line, taker_);
-      if (at < patient.end) take((*patient.line)[at]);
+      const JobQueue& jobs = patient.line->jobs;
+      const size_t at = waiting.FirstAfter(state_, jobs, taker_);
+      if (at < patient.end) take(jobs[at]);
     }
     return next;
   }
