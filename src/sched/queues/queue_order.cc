@@ -56,7 +56,7 @@ void QueueOrder::Push(WaitingJob job) {
   // Mostly they come in order.
   const auto held = jobs.insert(jobs.end(), HeldJob{.key = key, .job = std::move(job)});
   ++size_;
-  if (held == jobs.begin() || !key.not_promised) RelistPath(queue);
+  if (held == jobs.begin() || !key.not_promised) NotePushed(queue);
 }
 
 bool QueueOrder::PushLine(const WaitingLine& line, const std::set<GroupId>& but) {
@@ -65,7 +65,7 @@ bool QueueOrder::PushLine(const WaitingLine& line, const std::set<GroupId>& but)
   const GroupState& group = state_.groups[held.job.group];
   auto& its = JobsOf(group.queue, group).jobs;
   const auto listed = its.insert(std::move(held)).first;
-  if (listed == its.begin()) RelistPath(group.queue);
+  if (listed == its.begin()) NotePushed(group.queue);
   ++size_;
   return true;
 }
@@ -197,6 +197,17 @@ void QueueOrder::RelistPath(QueueId queue) {
   }
 }
 
+void QueueOrder::NotePushed(QueueId queue) {
+  if (!std::exchange(lanes_[queue].pushed, true)) pushed_.push_back(queue);
+}
+
+void QueueOrder::RelistPushed() {
+  for (QueueId queue : std::exchange(pushed_, {})) {
+    lanes_[queue].pushed = false;
+    RelistPath(queue);
+  }
+}
+
 void QueueOrder::CountPromised(QueueId queue, const WaitingJob& job, int sign) {
   if (!Promised(job)) return;
   for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
@@ -207,6 +218,7 @@ void QueueOrder::CountPromised(QueueId queue, const WaitingJob& job, int sign) {
 
 WaitingJob QueueOrder::Pop() {
   if (stale_ != kNone) RelistPath(stale_);
+  RelistPushed();
   SWELL_CHECK(!roots_.empty());
   QueueId queue = roots_.begin()->second;
   UserJobs* next = nullptr;

@@ -116,6 +116,7 @@ class QueueOrder {
     int promised = 0;                               // jobs here and below that were promised room
     QueueKey key;
     bool listed = false;  // in its parent's `served`
+    bool pushed = false;  // among `pushed_`
   };
 
   bool Promised(const WaitingJob& job) const;
@@ -140,6 +141,8 @@ class QueueOrder {
   // Lists a queue under its parent by its present key, or takes it out when it has no jobs.
   void Relist(QueueId queue);
   void RelistPath(QueueId queue);
+  void NotePushed(QueueId queue);
+  void RelistPushed();
   void CountPromised(QueueId queue, const WaitingJob& job, int sign);
   std::set<std::pair<QueueKey, QueueId>>& SiblingsOf(QueueId queue);
 
@@ -149,7 +152,8 @@ class QueueOrder {
   std::vector<Lane> lanes_;                       // by QueueId
   std::set<std::pair<QueueKey, QueueId>> roots_;  // with jobs
   size_t size_ = 0;
-  QueueId stale_ = kNone;  // popped from last; its path is relisted before the next look
+  QueueId stale_ = kNone;        // popped from last; its path is relisted before the next look
+  std::vector<QueueId> pushed_;  // have another head; relisted before the next look, too
   std::set<QueueId> with_aside_;
   UserId popped_user_ = kNone;
   JobKey popped_;
