@@ -54,8 +54,8 @@ class Consolidate : public Action {
     State& state = context.state;
     // Moving work frees no GPU. It only brings free ones together.
     const int64_t free_ppm = state.FreeGpuPpm(kNone);
-    const bool any =
-        AnyPodWaits(context, [&](PodId pod) { return GpuPpmOf(state.ShapeOf(pod)) <= free_ppm; });
+    const bool any = AnyWaits(
+        context, [&](GroupId, const QueueAmounts&, int64_t ppm) { return ppm <= free_ppm; });
     if (!any) return;
     bool contested = false;
     const auto eligible = [&state](GroupId id) {

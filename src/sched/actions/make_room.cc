@@ -204,22 +204,28 @@ SearchOutcome TryEvictFor(CycleContext& context,
   return SearchOutcome::kStarted;
 }
 
-bool AnyPodWaits(CycleContext& context, const std::function<bool(PodId)>& feasible) {
+bool AnyWaits(
+    CycleContext& context,
+    const std::function<bool(GroupId, const QueueAmounts& charge, int64_t gpu_ppm)>& feasible) {
   State& state = context.state;
   state.lists.waiting.Settle(state);
-  const auto any = [&](GroupId id) {
+  const auto& lines = state.lists.waiting.lines();
+  if (std::any_of(lines.begin(), lines.end(), [&](const WaitingLine& line) {
+        return !line.jobs.empty() && line.need.complete &&
+               feasible(line.jobs.front(), line.need.charge, line.need.gpu_ppm);
+      })) {
+    return true;
+  }
+  const auto& alone = state.lists.waiting.alone();
+  return std::any_of(alone.begin(), alone.end(), [&](GroupId id) {
     const std::vector<PodId>& members = state.groups[id].members;
     return state.lists.startable[id] > 0 &&
-           std::any_of(members.begin(), members.end(),
-                       [&](PodId pod) { return state.pods[pod].Waits() && feasible(pod); });
-  };
-  const auto& lines = state.lists.waiting.lines();
-  const auto& alone = state.lists.waiting.alone();
-  return std::any_of(lines.begin(), lines.end(),
-                     [&](const WaitingLine& line) {
-                       return !line.jobs.empty() && any(line.jobs.front());
-                     }) ||
-         std::any_of(alone.begin(), alone.end(), any);
+           std::any_of(members.begin(), members.end(), [&](PodId pod) {
+             const Shape& shape = state.ShapeOf(pod);
+             return state.pods[pod].Waits() &&
+                    feasible(id, state.ChargeOf(shape, kNone), GpuPpmOf(shape));
+           });
+  });
 }
 
 namespace {

@@ -52,9 +52,12 @@ void ForWaiters(CycleContext& context,
 void ForDeferred(CycleContext& context,
                  const std::function<SearchOutcome(const WaitingJob&)>& attempt);
 
-// Whether `feasible` holds for a pod that waits. An action asks this before it lines up all waiting
+// Whether `feasible` holds for the least that some group may start with: what each job of a line
+// needs, or one pod of a job that stands alone. An action asks this before it lines up all waiting
 // jobs: in a long queue it mostly holds for none.
-bool AnyPodWaits(CycleContext& context, const std::function<bool(PodId)>& feasible);
+bool AnyWaits(
+    CycleContext& context,
+    const std::function<bool(GroupId, const QueueAmounts& charge, int64_t gpu_ppm)>& feasible);
 
 // The setting of the nearest queue, from this one up, that has one.
 Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);

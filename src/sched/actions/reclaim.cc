@@ -33,13 +33,12 @@ class Reclaim final : public Action {
     // The pool of a gang is found once: that looks at all of its members.
     GroupId group = kNone;
     int pool = kNone;
-    const bool any = AnyPodWaits(context, [&](PodId pod) {
-      if (state.pods[pod].group != group) {
-        group = state.pods[pod].group;
+    const bool any = AnyWaits(context, [&](GroupId id, const QueueAmounts& charge, int64_t) {
+      if (id != group) {
+        group = id;
         pool = state.PoolOf(group);
       }
-      return StaysWithinFairShare(context, state.groups[group].queue, pool,
-                                  state.ChargeOf(state.ShapeOf(pod), kNone));
+      return StaysWithinFairShare(context, state.groups[group].queue, pool, charge);
     });
     if (!any) return;
     const WaiterFilter filter{
