@@ -40,9 +40,8 @@ VictimFacts::VictimFacts(CycleContext& context)
       state_(context.state),
       from_(context.state.queues.size()),
       eligible_(context.state.groups.size(), -1),
-      facts_(context.state.groups.size()),
+      place_of_(context.state.groups.size(), kNone),
       over_rank_(context.state.queues.size()),
-      taken_of_(context.state.groups.size()),
       spent_(context.disruptions.size()) {
   std::vector<std::pair<double, int32_t>> order;
   for (size_t id = 0; id < over_rank_.size(); ++id) {
@@ -55,6 +54,15 @@ VictimFacts::VictimFacts(CycleContext& context)
   for (size_t rank = 0; rank < order.size(); ++rank) {
     over_rank_[order[rank].second] = static_cast<int32_t>(rank);
   }
+}
+
+VictimFacts::GroupFacts& VictimFacts::At(GroupId group) {
+  int32_t& at = place_of_[group];
+  if (at == kNone) {
+    at = static_cast<int32_t>(facts_.size());
+    facts_.emplace_back();
+  }
+  return facts_[at];
 }
 
 bool VictimFacts::Begin(GroupId group, const VictimPolicy& policy) {
@@ -104,11 +112,10 @@ bool VictimFacts::MayMove(GroupId id) {
 }
 
 VictimFacts::GroupFacts& VictimFacts::FactsOf(GroupId id) {
-  GroupFacts& facts = facts_[id];
+  GroupFacts& facts = At(id);
   const uint32_t change = state_.groups[id].change;
   if (facts.change == change) return facts;
-  facts = {};
-  facts.change = change;
+  facts = {.change = change, .taken = facts.taken};
   for (PodId id_of_pod : state_.groups[id].members) {
     const PodState& pod = state_.pods[id_of_pod];
     if (!pod.Holds()) continue;
@@ -191,7 +198,7 @@ QueueAmounts VictimFacts::ChargeOf(const VictimUnit& unit) {
 }
 
 void VictimFacts::CountTaken(GroupId group, const TakenPods& pods) {
-  taken_of_[group] += static_cast<int32_t>(pods.size());
+  At(group).taken += static_cast<int32_t>(pods.size());
   taken_from_.push_back(group);
   if (context_.disruptions.empty()) return;
   for (const auto& [pod, phase] : pods) {
@@ -200,7 +207,7 @@ void VictimFacts::CountTaken(GroupId group, const TakenPods& pods) {
 }
 
 void VictimFacts::ForgetTaken() {
-  for (GroupId group : taken_from_) taken_of_[group] = 0;
+  for (GroupId group : taken_from_) At(group).taken = 0;
   taken_from_.clear();
   spent_.assign(spent_.size(), 0);
 }

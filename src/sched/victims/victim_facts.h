@@ -81,7 +81,10 @@ class VictimFacts {
 
   // What the search under way has taken.
   void CountTaken(GroupId group, const TakenPods& pods);
-  int TakenOf(GroupId group) const { return taken_of_[group]; }
+  int TakenOf(GroupId group) const {
+    const int32_t at = place_of_[group];
+    return at == kNone ? 0 : facts_[at].taken;
+  }
   void ForgetTaken();
 
  private:
@@ -91,8 +94,11 @@ class VictimFacts {
     int64_t last_saved_ns = 0;
     QueueAmounts charge{};
     int8_t may_stop = -1;
+    int32_t taken = 0;  // pods this search took
   };
 
+  // Of one that was never asked for, new ones.
+  GroupFacts& At(GroupId group);
   GroupFacts& FactsOf(GroupId group);
   QueueAmounts SurplusCharge(GroupId group) const;
   bool WithinBudgets(const VictimUnit& unit, Losses& losses);
@@ -104,11 +110,12 @@ class VictimFacts {
   const VictimPolicy* policy_ = nullptr;
   std::vector<uint8_t> from_;     // by QueueId: its work may go
   std::vector<int8_t> eligible_;  // by GroupId; -1: not asked yet
+  // Most groups wait, and nobody asks about them.
+  std::vector<int32_t> place_of_;  // by GroupId: in `facts_`; kNone: never asked for
   std::vector<GroupFacts> facts_;
   std::vector<int32_t> over_rank_;  // by QueueId: 0 is most over its share
   bool any_eligible_ = false;
   bool guarded_ = false;
-  std::vector<int32_t> taken_of_;  // by GroupId: pods this search took
   std::vector<GroupId> taken_from_;
   std::vector<int64_t> spent_;  // by budget: pods this search took
 };
