@@ -188,7 +188,6 @@ struct Patient {
   GroupId next = kNone;
   const WaitingLine* line = nullptr;  // null: the job stands alone
   size_t at = 0;                      // of `next` in its line
-  size_t end = 0;                     // of those that have waited long
   int pool = kNone;                   // where `next` would start
   bool undeserving = false;           // known of the jobs before
 };
@@ -235,11 +234,11 @@ class Reservations {
     const JobQueue& jobs = line.jobs;
     if (jobs.empty() || !Schedulable(state_, state_.groups[jobs.front()])) return;
     // Jobs of one line have one priority: the oldest come first.
-    const auto end = std::partition_point(jobs.begin(), jobs.end(),
-                                          [this](GroupId id) { return HasPatience(id); });
-    if (end != jobs.end()) impatient_.push_back(*end);
-    if (end == jobs.begin()) return;
-    patient_.push_back({jobs.front(), &line, 0, static_cast<size_t>(end - jobs.begin())});
+    if (HasPatience(jobs.front())) {
+      patient_.push_back({.next = jobs.front(), .line = &line});
+    } else {
+      impatient_.push_back(jobs.front());
+    }
   }
 
   void AddAlone(GroupId id) {
@@ -251,10 +250,15 @@ class Reservations {
     }
   }
 
-  static bool Advance(Patient& patient) {
-    if (patient.line == nullptr || ++patient.at >= patient.end) return false;
-    patient.next = patient.line->jobs[patient.at];
-    return true;
+  // False: no other job of its line has waited long.
+  bool Advance(Patient& patient) {
+    if (patient.line == nullptr) return false;
+    const JobQueue& jobs = patient.line->jobs;
+    if (++patient.at == jobs.size()) return false;
+    patient.next = jobs[patient.at];
+    if (HasPatience(patient.next)) return true;
+    impatient_.push_back(patient.next);
+    return false;
   }
 
   bool AllTaken() const { return taken_.size() == state_.pool_facts.live.size(); }
@@ -310,7 +314,7 @@ class Reservations {
       }
       const JobQueue& jobs = patient.line->jobs;
       const size_t at = waiting.FirstAfter(state_, jobs, taker_);
-      if (at < patient.end) take(jobs[at]);
+      if (at < jobs.size() && HasPatience(jobs[at])) take(jobs[at]);
     }
     return next;
   }
@@ -318,6 +322,15 @@ class Reservations {
   // Others would be looked at before the last job that was.
   void WakeForTheImpatient() {
     if (AllTaken() && last_ == kNone) last_ = NextAfterTaker();
+    // Where a line was not looked through, its next job comes after the last that was. Not so where
+    // none of its jobs was to be looked at.
+    for (const Patient& patient : ineligible_) {
+      if (patient.line == nullptr) continue;
+      const JobQueue& jobs = patient.line->jobs;
+      const auto first = std::partition_point(jobs.begin(), jobs.end(),
+                                              [this](GroupId id) { return HasPatience(id); });
+      if (first != jobs.end()) impatient_.push_back(*first);
+    }
     for (GroupId id : impatient_) {
       if (last_ != kNone && !state_.lists.waiting.Before(state_, id, last_)) continue;
       context_.WakeAt(state_.groups[id].creation + patience_);
@@ -330,7 +343,7 @@ class Reservations {
   Holes holes_;
   std::vector<Patient> patient_;  // a heap, the first in job order on top
   std::vector<Patient> ineligible_;
-  std::vector<GroupId> impatient_;  // the first of each line
+  std::vector<GroupId> impatient_;  // the first of each line that was looked through
   std::set<int> taken_;             // pools for which somebody was found
   int looked_ = 0;
   GroupId taker_ = kNone;  // of the last pool
