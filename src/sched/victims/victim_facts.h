@@ -97,7 +97,7 @@ class VictimFacts {
     int32_t taken = 0;  // pods this search took
   };
 
-  // Of one that was never asked for, new ones.
+  // The group's facts, new ones if nobody asked for them before.
   GroupFacts& At(GroupId group);
   GroupFacts& FactsOf(GroupId group);
   QueueAmounts SurplusCharge(GroupId group) const;
