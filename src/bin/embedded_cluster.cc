@@ -242,6 +242,7 @@ Status EmbeddedCluster::Impl::Listen() {
                                          .programs_port_file = options.data_dir.ProgramsPortFile()},
                                         random));
   }
+  SWELL_RETURN_IF_ERROR(ops::WritePagesUrl(options.data_dir, pages ? pages->url() : ""));
   SWELL_RETURN_IF_ERROR(
       WriteFileAtomically(options.data_dir.PortFile(), std::to_string(*port), 0644));
   return Status::Ok();

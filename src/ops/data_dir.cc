@@ -127,6 +127,15 @@ Status KeepImageStore(const DataDir& dir, const std::string& flag) {
   return WriteFileAtomically(dir.path + "/image-store", ImageStoreOf(dir, flag) + "\n");
 }
 
+std::string PagesUrl(const DataDir& dir) {
+  const auto url = ReadFile(dir.PagesUrlFile(), 4096);
+  return url.ok() ? std::string(Trim(*url)) : "";
+}
+
+Status WritePagesUrl(const DataDir& dir, const std::string& url) {
+  return WriteFileAtomically(dir.PagesUrlFile(), url.empty() ? "" : url + "\n", 0644);
+}
+
 std::string RestoreHint(const DataDir& dir) {
   return StrCat("put it back, or restore a backup: swell restore --force --data-dir ", dir.path,
                 " FILE");

@@ -5,6 +5,7 @@
 //   DIR/audit.log           who did what when    DIR/port      the API's
 //   DIR/swell.log           the log              DIR/pages-port the pages'
 //   DIR/history.db          the pages' history   DIR/programs-port  that of what pods serve
+//   DIR/pages-url           where the pages are, if there are any
 //   DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
@@ -37,6 +38,7 @@ struct DataDir {
   std::string AuditFile() const { return path + "/audit.log"; }
   std::string PortFile() const { return path + "/port"; }
   std::string PagesPortFile() const { return path + "/pages-port"; }
+  std::string PagesUrlFile() const { return path + "/pages-url"; }
   std::string ProgramsPortFile() const { return path + "/programs-port"; }
   std::string HistoryFile() const { return path + "/history.db"; }
   std::string CyclesDir() const { return path + "/cycles"; }
@@ -54,6 +56,10 @@ DataDir FindDataDir(const std::string& flag);
 std::string ImageStoreOf(const DataDir& dir, const std::string& flag);
 // Remembers the flag, if it is given, for later starts and commands.
 Status KeepImageStore(const DataDir& dir, const std::string& flag);
+// Where the pages of the cluster that runs are; empty: it has none. `swell status` is another
+// process.
+std::string PagesUrl(const DataDir& dir);
+Status WritePagesUrl(const DataDir& dir, const std::string& url);
 // What to do about a lost file: "put it back, or restore a backup: …".
 std::string RestoreHint(const DataDir& dir);
 // Creates the directory (0700), or says why it cannot be used.

@@ -130,12 +130,14 @@ class StatusAction final : public cli::Action {
     const std::string python = UnusualPython(dir, RuntimeOf(dir));
     std::string url;
     if (auto access = client::LoadKubeconfig(dir.Kubeconfig()); access.ok()) url = access->server;
+    const std::string pages = running ? PagesUrl(dir) : "";
     if (output_ == "json") {
       json::Value answer = json::Object{{"running", running.has_value()},
                                         {"dataDir", dir.path},
                                         {"kubeconfig", dir.Kubeconfig()},
                                         {"server", url}};
       if (running) json::Set(answer, {"pid"}, running->pid);
+      if (!pages.empty()) json::Set(answer, {"pages"}, pages);
       if (running && !limits.empty()) {
         json::Set(answer, {"limits"}, json::Array(limits.begin(), limits.end()));
       }
@@ -143,7 +145,8 @@ class StatusAction final : public cli::Action {
       session.OutLine(json::PrintPretty(answer));
     } else if (running) {
       session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
-                         "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
+                         pages.empty() ? "" : "\nPages       ", pages, "\nData        ", dir.path,
+                         "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
       if (!python.empty()) {
         session.OutLine(StrCat("Python      ", python, " (of the catalogue's images)"));
       }
