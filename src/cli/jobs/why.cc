@@ -157,11 +157,22 @@ class WhyAction final : public Action {
   std::string output_;
 };
 
+std::vector<PoolView> PoolsOf(const json::Array& state, const std::vector<NodeView>& nodes) {
+  std::vector<json::SharedValue> pools, node_objects;
+  for (const json::Value& object : state) {
+    if (api::KindOf(object) != "NodePool") continue;
+    pools.push_back(std::make_shared<const json::Value>(object));
+  }
+  for (const NodeView& node : nodes) node_objects.push_back(node.object);
+  return ViewPools(std::move(pools), node_objects, nullptr);
+}
+
 // Users who cannot read the whole cluster get the reasons recorded on the job only.
 Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
   SWELL_ASSIGN_OR_RETURN(answer.facts.nodes, ReadNodes(api));
   if (!answer.facts.WaitsForScheduler()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
+  answer.facts.pools = PoolsOf(state, answer.facts.nodes);
   SWELL_ASSIGN_OR_RETURN(const WhatIf what_if, WhatIf::Make(session, std::move(state)));
   answer.forecast = ForecastStart(answer.facts, what_if);
   return Status::Ok();

@@ -18,7 +18,8 @@ struct WhyFacts {
   JobView job;  // a pod or a pod group counts as a job of its pods
   ProjectTree tree;
   std::vector<NodeView> nodes;
-  bool hidden = false;  // the user cannot read the whole cluster
+  std::vector<PoolView> pools;  // of a job that waits for Swell's scheduler
+  bool hidden = false;          // the user cannot read the whole cluster
   // The last warning about a job that lacks pods; the last event of a pod that its node has not
   // started.
   std::string trouble;

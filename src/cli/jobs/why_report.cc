@@ -373,7 +373,31 @@ class WhyReport {
     return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
                   gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
                   ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project),
-                  AtQuotaText(*project));
+                  AtQuotaText(*project), BeyondNodesText(*project));
+  }
+
+  // What no project can hold is with nobody else, either.
+  std::string BeyondNodesText(const ProjectView& project) const {
+    if (!facts_.WaitsForScheduler() || facts_.job.milli_gpus == 0 || facts_.hidden) return "";
+    std::string text;
+    bool by_pool = false;
+    for (const PoolUse& use : project.pool_use) {
+      by_pool |= use.own_quota;
+      const auto pool = std::find_if(facts_.pools.begin(), facts_.pools.end(),
+                                     [&use](const PoolView& it) { return it.name == use.pool; });
+      if (!use.own_quota || pool == facts_.pools.end()) continue;
+      text += BeyondText(use.shares[0].quota, pool->gpus, StrCat("pool ", pool->name));
+    }
+    if (by_pool) return text;
+    int64_t gpus = 0;
+    for (const NodeView& node : facts_.nodes) gpus += node.gpus();
+    return BeyondText(project.gpu().quota, gpus, "cluster");
+  }
+
+  static std::string BeyondText(double quota, int64_t gpus, std::string_view where) {
+    if (quota <= static_cast<double>(gpus)) return "";
+    return StrCat("; the quota is ", ShareText(quota, ShareOf::kGpu), ", but the ", where, " has ",
+                  GpusText(gpus * 1000));
   }
 
   // Nobody is preempted for what is beyond the quota and the fair share.
@@ -392,17 +416,22 @@ class WhyReport {
   std::string ReclaimText() const {
     const ProjectView* project = facts_.Project();
     if (project == nullptr || !project->gpu().fair_share || !facts_.WaitsForScheduler()) return "";
-    const bool others_exceed = std::any_of(
-        facts_.tree.projects.begin(), facts_.tree.projects.end(), [project](const auto& other) {
-          return other.name != project->name && !other.department && other.gpu().over > 0;
-        });
+    double beyond = 0;
+    for (const ProjectView& other : facts_.tree.projects) {
+      if (other.name != project->name && !other.department) beyond += other.gpu().over;
+    }
     const double members = static_cast<double>(std::max<int64_t>(1, facts_.job.replicas));
     const double least = static_cast<double>(std::max<int64_t>(1, facts_.job.least));
     const double need = static_cast<double>(facts_.job.milli_gpus) / 1000.0 * least / members;
     const double share = *project->gpu().fair_share;
-    if (!others_exceed || facts_.job.RunningPods() > 0) return "";
+    if (beyond <= 0 || facts_.job.RunningPods() > 0) return "";
     if (project->gpu().allocated + need <= share) return "";
     const double missing = std::max(0.0, share - project->gpu().allocated);
+    if (beyond < missing) {
+      return StrCat("other projects hold ", ShareText(beyond, ShareOf::kGpu),
+                    " GPUs more than their quotas; the job needs ", ShareText(need, ShareOf::kGpu),
+                    " at once");
+    }
     return StrCat("other projects hold more than their quotas. ", project->name, " may take back ",
                   ShareText(missing, ShareOf::kGpu), " of their GPUs, up to its fair share of ",
                   ShareText(share, ShareOf::kGpu), "; the job needs ",

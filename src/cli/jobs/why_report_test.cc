@@ -55,6 +55,13 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
       "Reclaim:  other projects hold more than their quotas. team may take back 3 of their GPUs, "
       "up to its fair share of 3; the job needs 4 at once\n";
   EXPECT_NE(WhyText(facts, {}).find(line), std::string::npos) << WhyText(facts, {});
+  facts.tree.projects[0] = project("team", 9, 6);
+  facts.tree.projects[1] = project("beta", 4, 6);
+  EXPECT_NE(WhyText(facts, {}).find("Reclaim:  other projects hold 2 GPUs more than their quotas; "
+                                    "the job needs 4 at once\n"),
+            std::string::npos)
+      << WhyText(facts, {});
+  facts.tree.projects = {project("team", 3, 0), project("beta", 4, 8)};
   facts.job.least = 1;  // it may begin with two GPUs
   EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
   facts.job.least = 2;
@@ -64,6 +71,10 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
 
 TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
   WhyFacts facts = WaitingJob();
+  NodeView node;
+  node.object = std::make_shared<const json::Value>(json::Object{});
+  node.total.milli_gpus = 8000;
+  facts.nodes = {node};
   ProjectView project;
   project.object = std::make_shared<const json::Value>(json::Object{});
   project.name = project.ns = facts.job.project = "team";
@@ -84,6 +95,48 @@ TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
   EXPECT_TRUE(says("; team is over its quota (6 of 4 GPUs)")) << WhyText(facts, {});
   project.shares[0].quota = kUnlimitedShare;
   EXPECT_FALSE(says("cannot take GPUs")) << WhyText(facts, {});
+}
+
+TEST(WhyReport, AQuotaOfMoreGpusThanThereAreIsToldAsSuch) {
+  WhyFacts facts = WaitingJob();
+  NodeView node;
+  node.object = std::make_shared<const json::Value>(json::Object{});
+  node.total.milli_gpus = 8000;
+  facts.nodes = {node};
+  ProjectView project;
+  project.object = std::make_shared<const json::Value>(json::Object{});
+  project.name = project.ns = facts.job.project = "team";
+  const auto quota_line = [&] {
+    facts.tree.projects = {project};
+    const std::string text = WhyText(facts, {});
+    const size_t begin = text.find("Quota:");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  project.shares[0].quota = 8;
+  EXPECT_EQ(quota_line(), "Quota:    team holds 0/8 GPUs, requested 0");
+  project.shares[0].quota = 64;
+  EXPECT_EQ(quota_line(),
+            "Quota:    team holds 0/64 GPUs, requested 0; the quota is 64, but the cluster has 8 "
+            "GPUs");
+  // Where pools have quotas of their own, these are what counts.
+  project.pool_use.resize(2);
+  for (const char* name : {"a100", "h100"}) {
+    PoolView pool;
+    pool.name = name;
+    pool.gpus = 4;
+    facts.pools.push_back(pool);
+    PoolUse& use = project.pool_use[facts.pools.size() - 1];
+    use.pool = name;
+    use.own_quota = true;
+    use.shares[0].quota = 4;
+  }
+  EXPECT_EQ(quota_line(), "Quota:    team holds 0/64 GPUs, requested 0");
+  project.pool_use[1].shares[0].quota = 6;
+  EXPECT_EQ(quota_line(),
+            "Quota:    team holds 0/64 GPUs, requested 0; the quota is 6, but the pool h100 has 4 "
+            "GPUs");
+  facts.hidden = true;
+  EXPECT_EQ(quota_line(), "Quota:    team holds 0/64 GPUs, requested 0");
 }
 
 TEST(WhyReport, WorkWithoutGpusIsShownTheProcessorsAndWhoHoldsThem) {
