@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,7 +18,8 @@
 namespace swell::cli {
 namespace {
 
-// Single jobs whose end is tried, and how many are taken together when none alone is enough.
+// Jobs, and combinations of so many, whose end is tried; how many of the largest are taken together
+// when none alone is enough.
 constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
 constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
@@ -220,34 +222,81 @@ class ChangeFinder {
     return holders;
   }
 
-  // The smallest holder whose end is enough; else the fewest of the largest together.
+  using Ends = std::vector<size_t>;  // of holders, by their places in the list
+  using Enough = std::function<bool(const Ends&)>;
+
+  // The largest together, without those that are not needed. Empty: they are not enough.
+  static Ends LargestTogether(size_t holders, const Enough& enough) {
+    Ends ends;
+    bool found = false;
+    for (size_t i = holders; i-- > 0 && ends.size() < kTogetherMax && !found;) {
+      ends.push_back(i);
+      found = enough(ends);
+    }
+    if (!found) return {};
+    for (size_t i = ends.size() - 1; i-- > 0;) {  // the last one was needed
+      Ends fewer = ends;
+      fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
+      if (enough(fewer)) ends = std::move(fewer);
+    }
+    return ends;
+  }
+
+  // Exactly so many of the holders that are enough; empty: there are none, or there are more
+  // combinations than `most`.
+  static Ends EnoughOf(size_t holders, size_t count, size_t most, const Enough& enough) {
+    size_t combinations = 1;
+    for (size_t i = 0; i < count; ++i) {
+      combinations = combinations * (holders - i) / (i + 1);
+      if (combinations > most) return {};
+    }
+    std::vector<bool> chosen(holders, false);
+    std::fill_n(chosen.begin(), count, true);
+    do {
+      Ends ends;
+      for (size_t i = 0; i < holders; ++i) {
+        if (chosen[i]) ends.push_back(i);
+      }
+      if (enough(ends)) return ends;
+    } while (std::prev_permutation(chosen.begin(), chosen.end()));
+    return {};
+  }
+
+  // As few as possible. Each attempt costs a cycle, and the user waits: so of many holders only the
+  // smallest are tried alone, and not every combination.
+  static Ends FewestEnds(size_t holders, size_t most, const Enough& enough) {
+    for (size_t i = 0; i < std::min(holders, most); ++i) {
+      if (enough({i})) return {i};
+    }
+    Ends ends = LargestTogether(holders, enough);
+    for (size_t count = 2; count < ends.size(); ++count) {
+      Ends fewer = EnoughOf(holders, count, most, enough);
+      if (!fewer.empty()) return fewer;
+    }
+    return ends;
+  }
+
   void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
-    std::vector<Holder> holders = Holders();
-    // Each attempt costs a cycle, and the user waits.
+    const std::vector<Holder> holders = Holders();
     const size_t most =
         std::clamp(kObjectsTried / (what_if.state().size() + 1), kJobsTriedLeast, kJobsTried);
-    size_t tried = 0;
-    for (const Holder& holder : holders) {
-      if (++tried > most) break;
-      Outcome outcome = what_if.Run(group, what_if.Without(holder.groups));
-      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
-      forecast_.changes.push_back(StrCat(holder.name, " ends (", GpusText(holder.milli_gpus),
-                                         " on ", Join(holder.nodes, ", "), ")"));
-      return;
-    }
+    const Ends ends = FewestEnds(holders.size(), most, [&](const Ends& tried) {
+      std::set<std::string> together;
+      for (size_t i : tried) together.insert(holders[i].groups.begin(), holders[i].groups.end());
+      const Outcome outcome = what_if.Run(group, what_if.Without(together));
+      return outcome.starts(need) && outcome.victims.empty();
+    });
+    if (ends.empty()) return;
     std::vector<std::string> names;
-    std::set<std::string> together;
     int64_t gpus = 0;
-    for (size_t i = holders.size(); i-- > 0 && names.size() < kTogetherMax;) {
+    for (size_t i : ends) {
       names.push_back(holders[i].name);
-      together.insert(holders[i].groups.begin(), holders[i].groups.end());
       gpus += holders[i].milli_gpus;
-      Outcome outcome = what_if.Run(group, what_if.Without(together));
-      if (!outcome.starts(need)) continue;
-      forecast_.changes.push_back(
-          StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
-      return;
     }
+    forecast_.changes.push_back(
+        ends.size() == 1 ? StrCat(names[0], " ends (", GpusText(gpus), " on ",
+                                  Join(holders[ends[0]].nodes, ", "), ")")
+                         : StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
   }
 
   // What the project and those above it would hold of GPUs with the job.

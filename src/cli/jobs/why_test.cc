@@ -176,6 +176,75 @@ TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
                           "stopped, so once each";
 }
 
+// `ends`: what must not be in the state for the pod to start, names joined by "+"; one list of them
+// is enough.
+WhatIfEngine StartsWithout(std::vector<std::string> ends, int* cycles = nullptr) {
+  WhatIfEngine engine;
+  engine.simulate = [ends = std::move(ends), cycles](const StateView& state, WallTime) {
+    if (cycles != nullptr) ++*cycles;
+    std::set<std::string, std::less<>> there;
+    for (const json::Value* object : state) there.emplace(api::Name(*object));
+    const bool starts = std::any_of(ends.begin(), ends.end(), [&there](const std::string& list) {
+      const auto names = Split(list, '+');
+      return std::none_of(names.begin(), names.end(),
+                          [&there](std::string_view name) { return there.contains(name); });
+    });
+    json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "full."}};
+    json::Array decisions;
+    if (starts) {
+      decisions = {json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}};
+    }
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  return engine;
+}
+
+TEST_F(WhyTest, NoMoreJobsAreSaidToEndThanAreNeeded) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"64"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  for (const char* name : {"a", "b", "c", "d", "e"}) GpuPod(name, "nodeName: node-1, ");
+  GpuPod("p", "schedulerName: swell, ");
+  const auto line = [this](std::vector<std::string> ends) {
+    env_.what_if = StartsWithout(std::move(ends));
+    EXPECT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+    for (std::string_view one : Split(out_, '\n')) {
+      if (one.find(" end") != std::string_view::npos) return std::string(Trim(one));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(line({"c"}), "pod default/c ends (2 GPUs on node-1)");
+  // The first that are tried together are e, d, c and b, of which two do not help.
+  EXPECT_EQ(line({"d+b"}), "pod default/d and pod default/b end (4 GPUs together)");
+  // Without those that are not needed of e, d, c and b, three are left; two others are fewer.
+  EXPECT_EQ(line({"e+d+b", "c+a"}), "pod default/a and pod default/c end (4 GPUs together)");
+  // It is a part of the cluster itself, so nothing that ends helps.
+  EXPECT_EQ(line({"node-1"}), "");
+}
+
+TEST_F(WhyTest, OfManyJobsNotEveryPairIsTried) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"200"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  for (int i = 10; i < 70; ++i) GpuPod(StrCat("q-", i), "nodeName: node-1, ");
+  GpuPod("p", "schedulerName: swell, ");
+  int cycles = 0;
+  // The largest, which is not among the smallest that are tried alone.
+  env_.what_if = StartsWithout({"q-68"}, &cycles);
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("  pod default/q-68 ends (2 GPUs on node-1)\n"), std::string::npos) << out_;
+  cycles = 0;
+  env_.what_if = StartsWithout({"q-69+q-60+q-65"}, &cycles);
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("  pod default/q-69 and pod default/q-65 and pod default/q-60 end (6 GPUs "
+                      "together)\n"),
+            std::string::npos)
+      << out_;
+  EXPECT_LT(cycles, 48 + 2 * 12 + 10) << "each costs a cycle of a large cluster";
+}
+
 // A pod that asks for more than any node has is helped by no number of such nodes.
 TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
   int64_t enough = 2;
