@@ -126,6 +126,22 @@ void FillWait(JobInfo& info) {
   if (colon != std::string_view::npos) info.waits = said.substr(colon + 2);
 }
 
+// The nodes of members whose pods were removed at the end of their job, as an MPIJob's workers are.
+void AddNodesOfRemovedPods(JobInfo& info) {
+  using Member = std::pair<size_t, std::string_view>;  // worker-2 before worker-10
+  std::map<Member, std::string_view> nodes;
+  for (const json::Value& attempt : json::GetArray(*info.view.object, {"status", "attempts"})) {
+    const std::string_view member = json::GetString(attempt, {"member"});
+    nodes[{member.size(), member}] = json::GetString(attempt, {"node"});  // the last one counts
+  }
+  for (const json::SharedValue& pod : info.view.pods) {
+    nodes.erase({api::Name(*pod).size(), api::Name(*pod)});
+  }
+  for (const auto& [member, node] : nodes) {
+    if (!node.empty()) info.node_list.emplace_back(node);
+  }
+}
+
 void FillNodes(JobInfo& info) {
   if (!info.view.pods.empty()) {
     info.priority = json::GetInt(*info.view.pods.front(), {"spec", "priority"});
@@ -134,6 +150,7 @@ void FillNodes(JobInfo& info) {
     const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
     if (!node.empty()) info.node_list.emplace_back(node);
   }
+  if (info.view.over()) AddNodesOfRemovedPods(info);
 }
 
 void FillExit(JobInfo& info) {

@@ -276,6 +276,27 @@ TEST_F(SlurmQueueTest, SacctTellsHowJobsEnded) {
   EXPECT_EQ(out_, "");
 }
 
+TEST_F(SlurmQueueTest, SacctKnowsTheNodesOfPodsThatAreGone) {
+  ASSERT_EQ(Sbatch("-J wide -N 3 --gpus-per-node=1", {"--parsable"}), 0) << err_;
+  const std::string id = Number();
+  const std::string path = StrCat("/apis/kubeflow.org/v1/namespaces/default/mpijobs/wide-", id);
+  const auto becomes = [&](std::string_view condition) {
+    const auto attempt = [&id](std::string_view worker, std::string_view node) {
+      return StrCat(R"({"member":"wide-)", id, "-worker-", worker, R"(","node":")", node, R"("})");
+    };
+    Status(path,
+           StrCat(R"({"status":{"attempts":[)", attempt("1", "node-1"), ",", attempt("0", "node-1"),
+                  ",", attempt("1", "node-2"), R"(],"conditions":[{"type":")", condition,
+                  R"(","status":"True","reason":"R","message":"M","lastTransitionTime":")",
+                  api::FormatTime(server_.executor.Now()), R"("}]}})"));
+    EXPECT_EQ(Run({"sacct", "-n", "-P", "-j", id, "-o", "NNodes,NodeList"}), 0) << err_;
+    return out_;
+  };
+  EXPECT_EQ(becomes("Succeeded"), "3|node-[1-2]\n");
+  // While it runs, its pods say where it is.
+  EXPECT_EQ(becomes("Running"), "3|None assigned\n");
+}
+
 TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
   Runs();
   ASSERT_EQ(Run({"sinfo"}), 0) << err_;
