@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/validate/validate_rules.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -126,6 +127,17 @@ Status CheckFields(const KeyValues& fields,
     return Misuse(StrCat(flag, " ", Quote(text), ": ", path, "= must begin with /"));
   }
   return Status::Ok();
+}
+
+// A job takes any template; its pods would be refused, when the user no longer looks.
+Status CheckPodField(std::string_view variable, std::string_view field) {
+  api::FieldErrors errors;
+  api::CheckFieldRef(json::Object{{"fieldPath", field}}, api::FieldsForVariables(), "", errors);
+  if (errors.empty()) return Status::Ok();
+  return Misuse(StrCat("--env-pod-field-ref ", Quote(StrCat(variable, "=", field)),
+                       ": no variable can have this field of its pod; expected ",
+                       Join(api::FieldsForVariables(), ", "),
+                       ", metadata.labels['KEY'] or metadata.annotations['KEY']"));
 }
 
 // Empty: nothing that is mounted on the node later is seen.
@@ -432,6 +444,7 @@ Status PodFlags::FillEnv(PyTorchSpec& pod) const {
   }
   SWELL_ASSIGN_OR_RETURN(const KeyValues fields, ParsePairs(field_env_, "--env-pod-field-ref"));
   for (const auto& [name, field] : fields) {
+    SWELL_RETURN_IF_ERROR(CheckPodField(name, field));
     pod.sourced_env.emplace_back(name, FieldSource(field));
   }
   return Status::Ok();

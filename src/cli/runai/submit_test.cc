@@ -92,6 +92,18 @@ TEST_F(RunaiSubmitTest, VariablesAreTakenFromSecretsAndFields) {
     EXPECT_NE(err_.find(StrCat(flag, " \"A=")), std::string::npos) << err_;
     EXPECT_NE(err_.find("expected VARIABLE=SECRET"), std::string::npos) << err_;
   }
+  for (const char* field : {"metadata.annotations['a.b/c']", "status.podIP", "spec.nodeName"}) {
+    Made({"submit", "t"}, {"--env-pod-field-ref", StrCat("A=", field)});  // fails if it is refused
+  }
+  for (const char* field : {"spec.tolerations", "metadata.labels", "metadata.labels['a/b/c']",
+                            "metadata.name['a']", "status.phase"}) {
+    EXPECT_EQ(Submit({"--env-pod-field-ref", StrCat("A=", field)}), 2) << field;
+    EXPECT_NE(err_.find(StrCat("--env-pod-field-ref \"A=", field,
+                               "\": no variable can have this "
+                               "field of its pod; expected metadata.name, ")),
+              std::string::npos)
+        << err_;
+  }
 }
 
 TEST_F(RunaiSubmitTest, VersionOnesVolumesMayBeOfAnNfsServer) {

@@ -66,14 +66,6 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
   }
 }
 
-// Fields that a variable can have as its value.
-const std::vector<std::string>& FieldsForVariables() {
-  static const std::vector<std::string> kFields = {
-      "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
-      "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
-  return kFields;
-}
-
 // A key of a ConfigMap or Secret.
 void CheckKeyRef(const Value& ref, const std::string& at, FieldErrors& errors) {
   const std::string_view key = TextOf(ref, "key");
@@ -336,6 +328,13 @@ void CheckContainers(const Value& spec,
 }
 
 }  // namespace
+
+const std::vector<std::string>& FieldsForVariables() {
+  static const std::vector<std::string> kFields = {
+      "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
+      "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
+  return kFields;
+}
 
 void CheckTolerations(const json::Array& tolerations,
                       const std::string& path,

@@ -42,6 +42,8 @@ void CheckDriverName(std::string_view name, const std::string& at, FieldErrors& 
 bool GoesUp(std::string_view path);
 // A path that stays below where it starts.
 void CheckDescendingPath(std::string_view target, const std::string& at, FieldErrors& errors);
+// The fields of its pod that a variable can have as its value, besides one label or annotation.
+const std::vector<std::string>& FieldsForVariables();
 // References to fields and resources of the pod; `known` are the fields that may be named here.
 void CheckFieldRef(const json::Value& ref,
                    const std::vector<std::string>& known,
