@@ -52,8 +52,8 @@ void PrintObjects(Session& session,
 
 class ListJobsAction final : public Action {
  public:
-  explicit ListJobsAction(std::string workload = {}, std::string kind = {})
-      : workload_(std::move(workload)), kind_(std::move(kind)) {}
+  // `listed`: the type that the command is about; empty: any.
+  explicit ListJobsAction(std::string listed = {}) : listed_(std::move(listed)) {}
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-projects", &all_, "all projects").also = {"--all"};
     flags.Text("--state", &state_, "STATUS",
@@ -71,14 +71,12 @@ class ListJobsAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_RETURN_IF_ERROR(CheckState());
-    SWELL_ASSIGN_OR_RETURN(const WorkloadType type, FindType());
+    SWELL_ASSIGN_OR_RETURN(const WorkloadType listed, FindType(listed_));
+    SWELL_ASSIGN_OR_RETURN(const WorkloadType type, FindType(type_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(session, scope));
-    std::erase_if(jobs, [this, &type](const JobView& job) {
-      return !IsOf(job, workload_) || (!kind_.empty() && job.kind->kind != kind_) ||
-             !IsOf(job, std::string(type.workload)) ||
-             (!type.kind.empty() && job.kind->kind != type.kind) ||
-             (!state_.empty() && !IsInState(job));
+    std::erase_if(jobs, [this, &listed, &type](const JobView& job) {
+      return !IsOf(job, listed) || !IsOf(job, type) || (!state_.empty() && !IsInState(job));
     });
     const size_t skipped =
         std::min(jobs.size(), static_cast<size_t>(std::max<int64_t>(0, offset_)));
@@ -114,14 +112,18 @@ class ListJobsAction final : public Action {
     return scope;
   }
 
-  // What version 2 calls a type: a class of work, or a kind of jobs.
+  // What version 2 calls a type: a class of work, a part of the training, or a kind of jobs.
+  enum class Training { kAny, kStandard, kDistributed };
   struct WorkloadType {
     std::string_view name, workload, kind;
+    Training training = Training::kAny;
   };
-  Result<WorkloadType> FindType() const {
+  // Of no name: every type.
+  static Result<WorkloadType> FindType(const std::string& name) {
     static constexpr WorkloadType kTypes[] = {{"training", "train", ""},
                                               {"train", "train", ""},
-                                              {"standard", "train", ""},
+                                              {"standard", "train", "", Training::kStandard},
+                                              {"distributed", "train", "", Training::kDistributed},
                                               {"workspace", "interactive", ""},
                                               {"interactive", "interactive", ""},
                                               {"inference", "inference", ""},
@@ -131,13 +133,13 @@ class ListJobsAction final : public Action {
                                               {"mpi", "", "MPIJob"},
                                               {"xgboost", "", "XGBoostJob"},
                                               {"jax", "", "JAXJob"}};
-    if (type_.empty()) return WorkloadType{};
+    if (name.empty()) return WorkloadType{};
     for (const WorkloadType& one : kTypes) {
-      if (one.name == ToLower(type_)) return one;
+      if (one.name == ToLower(name)) return one;
     }
-    return Misuse(StrCat("--type ", Quote(type_),
-                         ": expected training, workspace, inference, pytorch, tensorflow, mpi, "
-                         "xgboost or jax"));
+    return Misuse(StrCat("--type ", Quote(name),
+                         ": expected training, standard, distributed, workspace, inference, "
+                         "pytorch, tensorflow, mpi, xgboost or jax"));
   }
 
   // A workload's own words, and those of pods that Kubernetes has for what goes wrong.
@@ -157,15 +159,24 @@ class ListJobsAction final : public Action {
                       {"pending", "running", "succeeded", "failed", "suspended"});
   }
 
-  // Workspaces are those that may be preempted and those that may not.
-  static bool IsOf(const JobView& job, const std::string& workload) {
-    if (workload.empty()) return true;
-    const std::string type = TypeWord(job);
-    return type == ClassOf(workload).type || (workload == "interactive" && type == "Build");
+  static bool IsOf(const JobView& job, const WorkloadType& type) {
+    if (!type.kind.empty() && job.kind->kind != type.kind) return false;
+    if (type.training != Training::kAny &&
+        IsStandard(*job.kind) != (type.training == Training::kStandard)) {
+      return false;
+    }
+    if (type.workload.empty()) return true;
+    // Workspaces are those that may be preempted and those that may not.
+    const std::string word = TypeWord(job);
+    return word == ClassOf(type.workload).type ||
+           (type.workload == "interactive" && word == "Build");
+  }
+  // What runai submit makes: with one pod, or with --completions.
+  static bool IsStandard(const JobKindInfo& kind) {
+    return kind.kind == "TrainingJob" || kind.kind == "Job";
   }
 
-  std::string workload_;
-  std::string kind_;  // of the jobs; empty: any
+  std::string listed_;
   bool all_ = false, no_headers_ = false;
   int64_t limit_ = 0, offset_ = 0;
   std::string state_, type_;
@@ -361,7 +372,7 @@ Command ListProjectsSpec(std::string name) {
   };
 }
 
-Command ListSpec(const std::string& workload, const std::string& kind) {
+Command ListSpec(const std::string& type, const std::string& noun) {
   Command command{
       .name = "list",
       .aliases = {"ls"},
@@ -369,14 +380,10 @@ Command ListSpec(const std::string& workload, const std::string& kind) {
       .examples = {{"The current project", "runai list"},
                    {"All projects", "runai list --all-projects"},
                    {"Projects and their quotas", "runai list projects"}},
-      .make = [workload, kind] { return std::make_unique<ListJobsAction>(workload, kind); },
+      .make = [type] { return std::make_unique<ListJobsAction>(type); },
   };
-  if (!workload.empty()) {
-    const std::string noun = workload == "train"         ? "training"
-                             : workload == "interactive" ? "workspace"
-                                                         : workload;
-    command.summary =
-        kind.empty() ? "List workloads of this class." : "List workloads of this kind.";
+  if (!type.empty()) {
+    command.summary = "List workloads of this type.";
     command.examples = {{"All projects", StrCat("runai ", noun, " list -A")}};
     return command;
   }

@@ -9,12 +9,12 @@ namespace swell::cli {
 namespace {
 
 // Version 2 says the class first: runai training submit.
-Command Workload(const std::string& name, const std::string& workload, std::string summary) {
+Command Workload(const std::string& name, const std::string& type, std::string summary) {
   return {
       .name = name,
       .summary = std::move(summary),
       .hidden = true,
-      .children = {runai::ListSpec(workload), runai::DescribeSpec(), runai::DeleteSpec(),
+      .children = {runai::ListSpec(type, name), runai::DescribeSpec(), runai::DeleteSpec(),
                    runai::SuspendSpec(true), runai::SuspendSpec(false), runai::LogsSpec(),
                    runai::ExecSpec(), runai::AttachSpec(), runai::BashSpec(),
                    runai::PortForwardSpec()},
@@ -23,8 +23,7 @@ Command Workload(const std::string& name, const std::string& workload, std::stri
 
 Command Training() {
   Command training = Workload("training", "train", "Manage training workloads.");
-  Command standard = training;
-  standard.name = "standard";
+  Command standard = runai::TrainingPart(training, "standard");
   standard.children.push_back(runai::SubmitSpec("train"));
   std::vector<Command> frameworks = runai::FrameworkSpecs(training);
   training.children.push_back(runai::SubmitSpec("train"));

@@ -16,11 +16,14 @@ namespace swell::cli::runai {
 // `workload` empty: by the flags --interactive, --build and --inference; else fixed to that class.
 Command SubmitSpec(const std::string& workload = {});
 Command SubmitDistSpec();
+// Version 2's runai training standard, pytorch and so on, which list their own workloads:
+// `training` has the commands that they share.
+Command TrainingPart(const Command& training, const std::string& name);
 // Version 2's runai training pytorch submit, and the like: `training` has what they share.
 std::vector<Command> FrameworkSpecs(const Command& training);
-// `workload` empty: every class.
-// `kind`: of the jobs; empty: any.
-Command ListSpec(const std::string& workload = {}, const std::string& kind = {});
+// `type`: a word of --type, of the only workloads that are shown; empty: every type. `noun`: the
+// words in front of the command.
+Command ListSpec(const std::string& type = {}, const std::string& noun = {});
 Command ListNodesSpec();
 Command ListProjectsSpec(std::string name);
 Command DescribeSpec();

@@ -372,41 +372,6 @@ TEST_F(RunaiTest, FrameworksAreKubeflowsJobs) {
   EXPECT_NE(out_.find("node-1"), std::string::npos) << out_;
 }
 
-TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
-  Cluster();
-  ASSERT_EQ(Run({"runai", "training", "standard", "submit", "t", "-p", "project-a", "-i", "img"}),
-            0)
-      << err_;
-  ASSERT_EQ(Run({"runai", "workspace", "submit", "w", "-p", "project-a", "-i", "img"}), 0) << err_;
-  auto names = [&](const std::string& noun) {
-    EXPECT_EQ(Run({"runai", noun, "list", "-p", "project-a", "-o", "name"}), 0) << err_;
-    return out_;
-  };
-  EXPECT_EQ(names("training"), "t\n");
-  EXPECT_EQ(names("workspace"), "w\n");
-  EXPECT_EQ(names("inference"), "");
-  EXPECT_EQ(names("workload"), "t\nw\n");
-  ASSERT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "-o", "name", "--type",
-                 "Workspace", "-q"}),
-            0)
-      << err_;
-  EXPECT_EQ(out_, "w\n");
-  EXPECT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "--type", "x"}), 2);
-  EXPECT_EQ(
-      Run({"runai", "workload", "describe", "w", "--type", "workspace", "--debug", "--verbose"}), 0)
-      << err_;
-  ASSERT_EQ(Run({"runai", "list", "departments", "-o", "name"}), 0) << err_;
-  EXPECT_EQ(out_, "");
-  ASSERT_EQ(Run({"runai", "list", "projects", "-o", "name"}), 0) << err_;
-  EXPECT_EQ(out_, "project-a\nproject-b\n");
-  for (const char* noun : {"nodes", "departments"}) {
-    ASSERT_EQ(Run({"runai", noun, "list", "-o", "name"}), 0) << err_;
-    EXPECT_EQ(out_, noun == std::string("nodes") ? "node-1\n" : "");
-  }
-  ASSERT_EQ(Run({"swell", "list", "-n", "project-a", "--no-headers"}), 0) << err_;
-  EXPECT_NE(out_.find("project-a"), std::string::npos) << out_;
-}
-
 TEST_F(RunaiTest, SubmitMakesATrainingJob) {
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8", "--command", "python -c 'print(1)'", "-e", "A=b"}), 0) << err_;

@@ -380,19 +380,23 @@ Command SubmitDistSpec() {
   return command;
 }
 
+Command TrainingPart(const Command& training, const std::string& name) {
+  Command part = training;
+  part.name = name;
+  for (Command& child : part.children) {
+    if (child.name == "list") child = ListSpec(name, StrCat("training ", name));
+  }
+  return part;
+}
+
 std::vector<Command> FrameworkSpecs(const Command& training) {
   std::vector<Command> commands;
   for (const Framework& framework : kFrameworks) {
-    Command one = training;
-    one.name = framework.word;
-    for (Command& child : one.children) {
-      if (child.name == "list") child = ListSpec("train", std::string(framework.form.kind));
-    }
+    Command one = TrainingPart(training, std::string(framework.word));
     one.children.push_back(Submission("submit", &framework, 2));
     commands.push_back(std::move(one));
   }
-  Command distributed = training;
-  distributed.name = "distributed";
+  Command distributed = TrainingPart(training, "distributed");
   distributed.children.push_back(Submission("submit", nullptr, 2));
   commands.push_back(std::move(distributed));
   return commands;

@@ -1,0 +1,68 @@
+// What runai list shows of each type.
+#include "cli/runai/runai_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class RunaiListTest : public RunaiTest {};
+
+TEST_F(RunaiListTest, VersionTwosNounsShowTheirOwnClass) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "training", "standard", "submit", "t", "-p", "project-a", "-i", "img"}),
+            0)
+      << err_;
+  ASSERT_EQ(Run({"runai", "workspace", "submit", "w", "-p", "project-a", "-i", "img"}), 0) << err_;
+  auto names = [&](const std::string& noun) {
+    EXPECT_EQ(Run({"runai", noun, "list", "-p", "project-a", "-o", "name"}), 0) << err_;
+    return out_;
+  };
+  EXPECT_EQ(names("training"), "t\n");
+  EXPECT_EQ(names("workspace"), "w\n");
+  EXPECT_EQ(names("inference"), "");
+  EXPECT_EQ(names("workload"), "t\nw\n");
+  ASSERT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "-o", "name", "--type",
+                 "Workspace", "-q"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "w\n");
+  EXPECT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "--type", "x"}), 2);
+  EXPECT_EQ(
+      Run({"runai", "workload", "describe", "w", "--type", "workspace", "--debug", "--verbose"}), 0)
+      << err_;
+  ASSERT_EQ(Run({"runai", "list", "departments", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "");
+  ASSERT_EQ(Run({"runai", "list", "projects", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "project-a\nproject-b\n");
+  for (const char* noun : {"nodes", "departments"}) {
+    ASSERT_EQ(Run({"runai", noun, "list", "-o", "name"}), 0) << err_;
+    EXPECT_EQ(out_, noun == std::string("nodes") ? "node-1\n" : "");
+  }
+  ASSERT_EQ(Run({"swell", "list", "-n", "project-a", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find("project-a"), std::string::npos) << out_;
+}
+
+TEST_F(RunaiListTest, TheTypesOfTrainingListTheirOwnWorkloads) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "training", "submit", "t", "-p", "project-a", "-i", "img"}), 0) << err_;
+  ASSERT_EQ(Run({"runai", "workspace", "submit", "w", "-p", "project-a", "-i", "img"}), 0) << err_;
+  ASSERT_EQ(Run({"runai", "training", "mpi", "submit", "m", "-p", "project-a", "-i", "img"}), 0)
+      << err_;
+  ASSERT_EQ(Run({"runai", "submit", "c", "--completions", "2", "-p", "project-a", "-i", "img"}), 0)
+      << err_;
+  auto part = [&](const std::string& type) {
+    EXPECT_EQ(Run({"runai", "training", type, "list", "-p", "project-a", "-o", "name"}), 0) << err_;
+    const std::string listed = out_;
+    EXPECT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "-o", "name", "--type", type}),
+              0)
+        << err_;
+    EXPECT_EQ(out_, listed) << type;
+    return listed;
+  };
+  EXPECT_EQ(part("standard"), "c\nt\n");
+  EXPECT_EQ(part("distributed"), "m\n");
+  EXPECT_EQ(part("mpi"), "m\n");
+  EXPECT_EQ(part("pytorch"), "");
+}
+
+}  // namespace
+}  // namespace swell::cli
