@@ -297,6 +297,24 @@ TEST_F(SlurmQueueTest, SacctKnowsTheNodesOfPodsThatAreGone) {
   EXPECT_EQ(becomes("Running"), "3|None assigned\n");
 }
 
+TEST_F(SlurmTest, ACommandThatIsNotProvidedSaysWhatDoesItsWork) {
+  EXPECT_EQ(Run({"/home/ada/.swell/slurm/sreport", "user", "top", "-t", "hours"}), 1);
+  EXPECT_EQ(err_,
+            "sreport: there is no sreport here: swell report shows GPU use by project, user, job "
+            "and time\n");
+  EXPECT_EQ(Run({"swell", "slurm", "sacctmgr", "-n", "show", "assoc"}), 1);
+  EXPECT_NE(err_.find("accounts are projects: swell project list"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "seff", "1532"}), 2);
+  EXPECT_NE(err_.find("swell: there is no seff here: swell report --by job"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "squeue", "--me"}), 2);
+  EXPECT_EQ(err_,
+            "swell: unknown command \"squeue\"\nDid you mean: swell slurm squeue\nSee: swell "
+            "--help\n");
+  ASSERT_EQ(Run({"swell", "slurm", "--help"}), 0);
+  EXPECT_EQ(out_.find("sreport"), std::string::npos) << out_;
+}
+
 TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
   Runs();
   ASSERT_EQ(Run({"sinfo"}), 0) << err_;

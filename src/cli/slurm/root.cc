@@ -27,7 +27,7 @@ class LinksAction final : public Action {
     if (failed) return Status(Code::kInternal, StrCat("/proc/self/exe: ", failed.message()));
     const auto folder = std::filesystem::absolute(words[0], failed);
     for (const Command& one : SlurmRoot().children) {
-      if (one.name == "links" || one.hidden) continue;
+      if (one.name == "links") continue;
       SWELL_RETURN_IF_ERROR(Link(program, folder / one.name));
     }
     session.OutLine(StrCat("export PATH=", folder.string(), ":$PATH"));
@@ -75,6 +75,7 @@ Command SlurmRoot() {
                    slurm::SinfoSpec(), slurm::ScancelSpec(), slurm::ScontrolSpec(),
                    slurm::SacctSpec(), slurm::SprioSpec(), slurm::SshareSpec(), slurm::LinksSpec()},
   };
+  slurm::AddAbsent(root.children);
   return root;
 }
 

@@ -25,6 +25,10 @@ Command SallocSpec();
 Command SprioSpec();
 Command SshareSpec();
 Command LinksSpec();
+// Commands of Slurm that are not provided, hidden: each says what does its work here.
+void AddAbsent(std::vector<Command>& commands);
+// "there is no seff here: …"; empty for other words.
+std::string AbsentText(std::string_view command);
 
 // A request that was read, with all that it names looked up on the server.
 struct Submission {
