@@ -45,11 +45,13 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   ops::AddClusterFlags(flags, to.cluster);
 }
 
-// `urls`: of the API server, and behind a space of the pages if there are any.
-void PrintReady(const UpFlags& flags, const std::string& urls) {
+// `urls`: of the API server, and behind a space of the pages if there are any. `before`: of the API
+// server at the last start.
+void PrintReady(const UpFlags& flags, const std::string& urls, const std::string& before) {
   const ops::DataDir& dir = flags.dir();
   const size_t space = urls.find(' ');
-  std::printf("The cluster answers at %s\n", urls.substr(0, space).c_str());
+  const std::string url = urls.substr(0, space);
+  std::printf("The cluster answers at %s\n%s", url.c_str(), ops::MovedText(before, url).c_str());
   if (space != std::string::npos) {
     std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
   }
@@ -96,17 +98,19 @@ Status RunCluster(const UpFlags& flags, const ops::StartReport& report) {
 
 Status RunInBackground(const UpFlags& flags) {
   const ops::DataDir& dir = flags.dir();
+  const std::string before = ops::ServerUrl(dir);
   SWELL_ASSIGN_OR_RETURN(const std::string urls,
                          ops::RunDetached(dir.LogFile(), [&flags](const ops::StartReport& report) {
                            return RunCluster(flags, report).ok() ? 0 : 1;
                          }));
-  PrintReady(flags, urls);
+  PrintReady(flags, urls, before);
   return Status::Ok();
 }
 
 Status RunHere(const UpFlags& flags) {
-  return RunCluster(flags, [&flags](const Result<std::string>& urls) {
-    if (urls.ok()) PrintReady(flags, *urls);
+  const std::string before = ops::ServerUrl(flags.dir());
+  return RunCluster(flags, [&flags, &before](const Result<std::string>& urls) {
+    if (urls.ok()) PrintReady(flags, *urls, before);
   });
 }
 

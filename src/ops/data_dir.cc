@@ -21,6 +21,7 @@ namespace swell::ops {
 namespace {
 
 constexpr size_t kKubeconfigBytesMax = 4 << 20;
+constexpr std::string_view kContext = "swell";  // of kubeconfigs, and the name of their cluster
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 
 std::string Environment(const char* name) {
@@ -201,7 +202,20 @@ Status WriteAdminKubeconfig(const DataDir& dir, const Pki& pki, const std::strin
   const auto before = ReadFile(dir.Kubeconfig(), kKubeconfigBytesMax);
   return WriteFileAtomically(
       dir.Kubeconfig(),
-      client::MakeKubeconfig("swell", access, before.ok() ? *before : std::string()), 0600);
+      client::MakeKubeconfig(std::string(kContext), access, before.ok() ? *before : std::string()),
+      0600);
+}
+
+std::string ServerUrl(const DataDir& dir) {
+  const auto access = client::LoadKubeconfig(dir.Kubeconfig(), std::string(kContext));
+  return access.ok() ? access->server : "";
+}
+
+std::string MovedText(const std::string& before, const std::string& now) {
+  if (before.empty() || before == now) return "";
+  return StrCat("It was at ", before,
+                " before, and copies of its kubeconfig lead there. In each:\n",
+                "  kubectl config set-cluster ", kContext, " --server=", now, "\n");
 }
 
 std::optional<RunningCluster> FindRunning(const DataDir& dir) {

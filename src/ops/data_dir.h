@@ -79,6 +79,11 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
 // there stay.
 Status WriteAdminKubeconfig(const DataDir& dir, const Pki& pki, const std::string& url);
 
+// The server of DIR/kubeconfig; empty: there is none.
+std::string ServerUrl(const DataDir& dir);
+// What to do about copies of the kubeconfig after a start at `now`; empty: they lead there already.
+std::string MovedText(const std::string& before, const std::string& now);
+
 // The process that runs the cluster, when it is alive.
 struct RunningCluster {
   int pid = 0;

@@ -52,5 +52,16 @@ TEST_F(DataDirTest, TheKubeconfigKeepsWhatPeopleAdded) {
   EXPECT_EQ(client::LoadKubeconfig(dir.Kubeconfig(), "other")->server, "https://gpu.example.com");
 }
 
+TEST_F(DataDirTest, AStartAtAnotherAddressSaysWhatToDoWithCopiesOfTheKubeconfig) {
+  const Pki pki = LoadOrMakePki(dir, clock, {}).value();
+  EXPECT_EQ(ServerUrl(dir), "");
+  EXPECT_EQ(MovedText(ServerUrl(dir), "https://127.0.0.1:6443"), "") << "the first start";
+  ASSERT_TRUE(WriteAdminKubeconfig(dir, pki, "https://127.0.0.1:6443").ok());
+  EXPECT_EQ(MovedText(ServerUrl(dir), "https://127.0.0.1:6443"), "");
+  EXPECT_EQ(MovedText(ServerUrl(dir), "https://10.0.0.1:7443"),
+            "It was at https://127.0.0.1:6443 before, and copies of its kubeconfig lead there. In "
+            "each:\n  kubectl config set-cluster swell --server=https://10.0.0.1:7443\n");
+}
+
 }  // namespace
 }  // namespace swell::ops

@@ -13,7 +13,6 @@
 #include "cli/node_commands.h"
 #include "cli/session.h"
 #include "json/value.h"
-#include "kube/client/kubeconfig.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/process/pod_store.h"
 #include "ops/cluster/cluster_record.h"
@@ -128,8 +127,7 @@ class StatusAction final : public cli::Action {
     const auto running = FindRunning(dir);
     const std::vector<std::string> limits = MachineLimits(dir);
     const std::string python = UnusualPython(dir, RuntimeOf(dir));
-    std::string url;
-    if (auto access = client::LoadKubeconfig(dir.Kubeconfig()); access.ok()) url = access->server;
+    const std::string url = ServerUrl(dir);
     const std::string pages = running ? PagesUrl(dir) : "";
     if (output_ == "json") {
       json::Value answer = json::Object{{"running", running.has_value()},
