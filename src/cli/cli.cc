@@ -9,7 +9,6 @@
 #include "cli/no_role.h"
 #include "cli/node_commands.h"
 #include "cli/session.h"
-#include "cli/slurm/slurm.h"
 #include "kube/edge/http/http_transport.h"
 
 namespace swell::cli {
@@ -151,13 +150,13 @@ int UnknownCommand(CliEnv& env, const Route& route) {
     names.insert(names.end(), child.aliases.begin(), child.aliases.end());
   }
   std::string near = NearestWord(route.unknown, names);
-  if (route.path == "swell" && SlurmRoot().Find(route.unknown) != nullptr) {
-    if (const std::string absent = slurm::AbsentText(route.unknown); !absent.empty()) {
-      env.err(StrCat("swell: ", absent, "\n"));
-      return 2;
-    }
-    near = StrCat("slurm ", route.unknown);
+  const Command slurm = SlurmRoot();
+  const Command* of_slurm = route.path == "swell" ? slurm.Find(route.unknown) : nullptr;
+  if (of_slurm != nullptr && of_slurm->hidden) {  // it is not provided
+    env.err(StrCat("swell: ", of_slurm->summary, "\n"));
+    return 2;
   }
+  if (of_slurm != nullptr) near = StrCat("slurm ", of_slurm->name);
   env.err(StrCat(route.path, ": unknown command ", Quote(route.unknown), "\n",
                  near.empty() ? "" : StrCat("Did you mean: ", route.path, " ", near, "\n"),
                  "See: ", route.path, " --help\n"));

@@ -118,7 +118,7 @@ class ListJobsAction final : public Action {
     std::string_view name, workload, kind;
     Training training = Training::kAny;
   };
-  // Of no name: every type.
+  // An empty name is every type.
   static Result<WorkloadType> FindType(const std::string& name) {
     static constexpr WorkloadType kTypes[] = {{"training", "train", ""},
                                               {"train", "train", ""},

@@ -25,33 +25,26 @@ constexpr Absent kAbsent[] = {
 
 class AbsentAction final : public Action {
  public:
-  explicit AbsentAction(std::string_view name) : name_(name) {}
+  explicit AbsentAction(std::string said) : said_(std::move(said)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Status(Code::kNotAcceptable, AbsentText(name_));
+    return Status(Code::kNotAcceptable, said_);
   }
 
  private:
-  std::string_view name_;
+  std::string said_;
 };
 
 }  // namespace
-
-std::string AbsentText(std::string_view command) {
-  for (const Absent& one : kAbsent) {
-    if (one.name == command) return StrCat("there is no ", one.name, " here: ", one.instead);
-  }
-  return "";
-}
 
 void AddAbsent(std::vector<Command>& commands) {
   for (const Absent& one : kAbsent) {
     Command command;
     command.name = one.name;
-    command.summary = one.instead;
+    command.summary = StrCat("there is no ", one.name, " here: ", one.instead);
     command.hidden = true;
     command.raw = true;  // whatever its flags are
-    command.make = [&one] { return std::make_unique<AbsentAction>(one.name); };
+    command.make = [said = command.summary] { return std::make_unique<AbsentAction>(said); };
     commands.push_back(std::move(command));
   }
 }

@@ -25,10 +25,9 @@ Command SallocSpec();
 Command SprioSpec();
 Command SshareSpec();
 Command LinksSpec();
-// Commands of Slurm that are not provided, hidden: each says what does its work here.
+// Commands of Slurm that are not provided, hidden: the summary of each, which it prints, says what
+// does its work here.
 void AddAbsent(std::vector<Command>& commands);
-// "there is no seff here: …"; empty for other words.
-std::string AbsentText(std::string_view command);
 
 // A request that was read, with all that it names looked up on the server.
 struct Submission {
