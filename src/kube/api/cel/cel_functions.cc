@@ -151,10 +151,7 @@ Result<CelValue> ToInt(const CelValue& value) {
                ? Result<CelValue>(Overflow())
                : Result<CelValue>(CelValue{static_cast<int64_t>(*u)});
   }
-  if (const auto* time = std::get_if<WallTime>(&value.data)) {
-    constexpr int64_t kSecond = 1'000'000'000;
-    return CelValue{time->unix_ns / kSecond};
-  }
+  if (const auto* time = std::get_if<WallTime>(&value.data)) return CelValue{CelSecondsOf(*time)};
   if (const auto* d = std::get_if<double>(&value.data)) {
     if (!(std::abs(*d) < 9.2e18)) return Overflow();
     return CelValue{static_cast<int64_t>(*d)};

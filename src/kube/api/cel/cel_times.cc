@@ -69,6 +69,10 @@ std::optional<WallTime> CelTimeOf(const CelValue& value) {
   return text != nullptr ? ParseTime(*text) : std::nullopt;
 }
 
+int64_t CelSecondsOf(WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(time.unix_ns)).count();
+}
+
 std::string CelTimeText(WallTime time) {
   std::string text = FormatTime(time);
   const int64_t rest = ((time.unix_ns % kSecond) + kSecond) % kSecond;
@@ -99,7 +103,7 @@ Result<CelValue> CallCelTime(std::string_view name,
   if (!time || (args.size() > 1 && zone == nullptr)) return NoOverload();
   int64_t offset = 0;
   if (zone != nullptr) {
-    SWELL_ASSIGN_OR_RETURN(offset, OffsetOf(*zone, time->unix_ns / kSecond, budget));
+    SWELL_ASSIGN_OR_RETURN(offset, OffsetOf(*zone, CelSecondsOf(*time), budget));
   }
   return PartOf(name, *time, offset);
 }
