@@ -248,7 +248,11 @@ void DeviceClaims::GiveClaim(const GivingPtr& giving, json::Value claim) {
   if (!api::IsReservedFor(claim, api::Uid(*giving->pod))) {
     json::Array users = json::GetArray(claim, {"status", "reservedFor"});
     users.push_back(Consumer(*giving->pod));
-    if (!given) json::Set(claim, {"status", "allocation"}, wanted);
+    if (!given) {
+      json::Set(claim, {"status", "allocation"}, wanted);
+      json::Set(claim, {"status", "allocation", "allocationTimestamp"},
+                api::FormatTime(context_.clock.Now()));
+    }
     json::Set(claim, {"status", "reservedFor"}, std::move(users));
     return Write(giving, claim, "status", again);
   }

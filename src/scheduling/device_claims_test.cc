@@ -247,11 +247,20 @@ TEST_F(DeviceClaimsTest, PodsGetSharesOfADeviceAsFarAsItGoes) {
   const json::Array& results =
       json::GetArray(*claim, {"status", "allocation", "devices", "results"});
   EXPECT_EQ(json::GetString(results[0], {"consumedCapacity", "memory"}), "40Gi");
+  const auto since = [&] {
+    return std::string(
+        json::GetString(*ClaimOf("a"), {"status", "allocation", "allocationTimestamp"}));
+  };
+  const std::string allocated = since();
+  const auto allocated_at = api::ParseTime(allocated);
+  ASSERT_TRUE(allocated_at) << allocated;
+  EXPECT_LE(*allocated_at, cluster_.sim.Now());
   // A new manager counts the same.
   cluster_.StopManager();
   cluster_.StartManager();
   cluster_.Run(5 * kSecond);
   EXPECT_EQ(cluster_.PodPhase("default/c"), "Pending");
+  EXPECT_EQ(since(), allocated);
   ASSERT_TRUE(cluster_.Delete(kPods, "default/b").ok());
   EXPECT_TRUE(UntilRunning("c")) << WaitsFor("c");
 }
