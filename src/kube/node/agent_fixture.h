@@ -77,8 +77,8 @@ class AgentTest : public ::testing::Test {
     const json::Array& list = json::GetArray(pod, {"status", "containerStatuses"});
     return index < list.size() ? list[index] : json::Value();
   }
-  std::string State(const std::string& name) {
-    json::Value status = Status(name);
+  std::string State(const std::string& name, size_t index = 0) {
+    json::Value status = Status(name, index);
     for (std::string_view state : {"waiting", "running", "terminated"}) {
       if (json::Find(status, {"state", state}) != nullptr) return std::string(state);
     }

@@ -77,6 +77,36 @@ TEST_F(ShutdownTest, APodOfItsOwnThatRestartsComesBackInPlace) {
   EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 1);
 }
 
+// A container's own policy stands before the pod's.
+TEST_F(ShutdownTest, TheContainersOwnPoliciesSayWhatComesBack) {
+  const auto create = [this](const std::string& name, std::string_view pod_policy,
+                             std::string_view of_main, std::string_view of_other) {
+    Create(name, StrCat(R"({"restartPolicy":")", pod_policy,
+                        R"(","containers":[{"name":"main","image":"x",)", of_main,
+                        R"(},{"name":"other","image":"x",)", of_other, "}]}"));
+  };
+  const std::string always = R"("restartPolicy":"Always")";
+  const std::string never = R"("restartPolicy":"Never")";
+  create("comes-back", "Never", always, never);
+  create("ends", "Always", never, never);
+  create("rule", "Never", never,
+         R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart","exitCodes":)"
+         R"({"operator":"In","values":[137]}}])");
+  sim_.Advance(seconds(1));
+  StopPods(seconds(30));
+  sim_.Advance(seconds(31));
+  agent_.reset();
+  Boot();
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(State("comes-back"), "running");
+  EXPECT_EQ(State("comes-back", 1), "terminated");
+  EXPECT_EQ(json::GetString(Pod("comes-back"), {"status", "reason"}), "");
+  EXPECT_EQ(Phase("ends"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("ends"), {"status", "reason"}), "NodeShutdown");
+  EXPECT_EQ(State("rule"), "terminated");
+  EXPECT_EQ(State("rule", 1), "running");
+}
+
 // Its peers are gone too: the job makes all of them anew.
 TEST_F(ShutdownTest, AMemberOfAJobEndsWithItsNodeWhateverItsPolicy) {
   const std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})",

@@ -25,7 +25,6 @@ constexpr Duration kConfigRetry = std::chrono::seconds(10);
 // For so long a failed pull is shown as such; then as what waits for the next one.
 constexpr Duration kPullErrorShown = std::chrono::seconds(2);
 constexpr int kExitCannotStart = 128;
-constexpr int kExitUnknown = 137;
 
 Duration NextBackOff(Duration last) {
   return last == Duration(0) ? kBackOffFirst : std::min(last * 2, kBackOffMax);

@@ -65,16 +65,27 @@ bool RuleRestarts(const json::Value& container, int code) {
   return false;
 }
 
+// A container's own policy and rules stand before the pod's policy.
+bool RestartsAfter(const json::Value& pod, const json::Value& container, int code) {
+  if (RuleRestarts(container, code)) return true;
+  const std::string_view policy = json::GetString(container, {"restartPolicy"}, RestartPolicy(pod));
+  if (policy == "Never") return false;
+  return policy == "Always" || code != 0;
+}
+
 }  // namespace
 
 bool PodRecord::WantsRestart(const ContainerState& container) const {
   if (container.resizing) return true;
   if (container.ephemeral) return false;
-  const json::Value& spec = SpecOf(container);
-  if (RuleRestarts(spec, container.exit->code)) return true;
-  const std::string_view policy = json::GetString(spec, {"restartPolicy"}, RestartPolicy(*pod));
-  if (policy == "Never") return false;
-  return policy == "Always" || container.exit->code != 0;
+  return RestartsAfter(*pod, SpecOf(container), container.exit->code);
+}
+
+bool PodRecord::RestartsAfterItsNode() const {
+  const json::Array& own = json::GetArray(*pod, {"spec", "containers"});
+  return std::any_of(own.begin(), own.end(), [this](const json::Value& container) {
+    return RestartsAfter(*pod, container, kExitUnknown);
+  });
 }
 
 bool PodRecord::Initialized() const {

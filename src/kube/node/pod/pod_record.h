@@ -72,6 +72,8 @@ struct PodRecord {
 
   // The restart policy asks for another start of a container that has exited.
   bool WantsRestart(const ContainerState& container) const;
+  // The same for any of the pod's own containers, had they ended with their node.
+  bool RestartsAfterItsNode() const;
   // Every init container has succeeded and every sidecar has started, once. A sidecar that restarts
   // later changes nothing about it.
   bool Initialized() const;

@@ -50,12 +50,6 @@ std::string DigestOf(const std::vector<VolumeSpec>& volumes) {
   return std::to_string(hash);
 }
 
-// Its node restarts it in place, as after any restart, unless it may start only once or its job
-// makes it anew: a member alone would meet none of its peers.
-bool EndsWithItsNode(const json::Value& pod) {
-  return RestartPolicy(pod) == "Never" || !JobUid(pod).empty();
-}
-
 DnsSpec ReadDns(const json::Value& pod) {
   DnsSpec dns;
   const json::Value* config = json::Find(pod, {"spec", "dnsConfig"});
@@ -141,7 +135,7 @@ PodWorker::~PodWorker() { Detach(); }
 void PodWorker::Start() {
   const bool cut_off = containers_.RestoreFromStatus();
   if (api::IsDeleting(*record_.pod)) return Terminate(Duration(0), /*notice=*/false);
-  if (cut_off && EndsWithItsNode(*record_.pod)) return FailWithNode();
+  if (cut_off && EndsWithItsNode()) return FailWithNode();
   if (containers_.NothingToRun()) {
     // It needs no sandbox, and keeps the address that it had.
     record_.state.Handle(PodEvent::kContainersDone);
@@ -160,8 +154,15 @@ void PodWorker::StartAdopted(const FoundPod& found) {
   host_.runtime().Adopt(found, weak_from_this());
   SWELL_LOG_INFO("agent", "pod adopted", {"pod", record_.Key()}, {"uid", record_.uid});
   if (api::IsDeleting(*record_.pod)) return Update(record_.pod);
-  if (cut_off && EndsWithItsNode(*record_.pod)) return FailWithNode();
+  if (cut_off && EndsWithItsNode()) return FailWithNode();
   FetchClaims();
+}
+
+// Its node restarts it in place, as after any restart, unless none of its containers may start
+// again or its job makes it anew: a member alone would meet none of its peers.
+bool PodWorker::EndsWithItsNode() const {
+  return !JobUid(*record_.pod).empty() || !record_.RestartsAfterItsNode() ||
+         containers_.NothingToRun();
 }
 
 void PodWorker::FailWithNode() {

@@ -89,6 +89,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void WatchDeadline();
   void WatchDisk();
   void OnDiskUse(const DiskUse& use);
+  bool EndsWithItsNode() const;  // of one that was cut off
   void FailWithNode();
   void Fail(std::string reason, std::string message, Duration grace);
   void Terminate(Duration grace, bool notice);

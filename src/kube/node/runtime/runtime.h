@@ -191,6 +191,7 @@ struct ContainerStarted {
 
 // The reason of a container that ended unseen: its shim was killed, or the machine went down.
 inline constexpr std::string_view kStatusUnknown = "ContainerStatusUnknown";
+inline constexpr int kExitUnknown = 137;  // the exit code beside it
 
 struct ContainerExit {
   int code = 0;  // 128 + signal when killed
