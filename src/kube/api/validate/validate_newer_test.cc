@@ -567,5 +567,67 @@ TEST_F(NewerKindsTest, PodsAreSpreadOverAtLeastOneDomain) {
            R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"b"}]}})", cases);
 }
 
+constexpr const char* kPodWithVolumes = R"({"metadata":{"name":"a","namespace":"ns"},"spec":{
+    "containers":[{"name":"a","image":"i"}],
+    "volumes":[{"name":"e","emptyDir":{}},{"name":"c","configMap":{"name":"m"}}]}})";
+
+TEST_F(NewerKindsTest, AVariableOfAFileNamesAnEmptyDirAndAPathBelowIt) {
+  const auto says = [this](const char* ref) {
+    json::Value pod = J(kPodWithVolumes);
+    const std::string patch =
+        StrCat(R"({"spec":{"containers":[{"name":"a","image":"i","env":[{"name":"X",)",
+               R"("valueFrom":{"fileKeyRef":)", ref, "}}]}]}}");
+    json::ApplyMergePatch(pod, J(patch));
+    return Check({"", "v1", "Pod"}, pod, nullptr);
+  };
+  const std::string at = "spec.containers[0].env[0].valueFrom.fileKeyRef.";
+  EXPECT_EQ(says(R"({"volumeName":"e","path":"d/env","key":"A B","optional":true})"), "");
+  EXPECT_EQ(says(R"({"volumeName":"c","path":"../env","key":"A=B"})"),
+            StrCat(at,
+                   "key: Invalid value: \"A=B\": a valid environment variable name must "
+                   "consist only of printable ASCII characters other than '='\n",
+                   at,
+                   "volumeName: Invalid value: \"c\": referenced volume must be of type "
+                   "emptyDir\n",
+                   at, "path: Invalid value: \"../env\": must not contain '..'"));
+  EXPECT_EQ(says(R"({"volumeName":"x","path":"p","key":"K"})"),
+            StrCat(at, "volumeName: Not found: \"x\""));
+  EXPECT_EQ(says(R"({"volumeName":"e","path":"","key":"K"})"), StrCat(at, "path: Required value"));
+}
+
+TEST_F(NewerKindsTest, ACertificateOfThePodSaysWhoSignsItAndWhereItIsPut) {
+  const auto says = [this](const char* source) {
+    json::Value pod = J(kPodWithVolumes);
+    const std::string patch =
+        StrCat(R"({"spec":{"volumes":[{"name":"p","projected":{"sources":[)",
+               R"({"secret":{"name":"s","items":[{"key":"k","path":"taken"}]}},)",
+               R"({"podCertificate":)", source, "}]}}]}}");
+    json::ApplyMergePatch(pod, J(patch));
+    return Check({"", "v1", "Pod"}, pod, nullptr);
+  };
+  const std::string at = "spec.volumes[0].projected.sources[1].podCertificate";
+  EXPECT_EQ(says(R"({"signerName":"a.b/c","keyType":"ED25519","credentialBundlePath":"b",
+                "maxExpirationSeconds":7200,"userAnnotations":{"a.b/c":"d"},"user":1000})"),
+            "");
+  EXPECT_EQ(
+      says(R"({"signerName":"abc","keyType":"RSA","keyPath":"taken","user":-1})"),
+      StrCat(at,
+             ".signerName: Invalid value: \"abc\": must be a fully qualified domain and "
+             "path of the form 'example.com/signer-name'\n",
+             at, ".user: Invalid value: -1: must be between 0 and 2147483647, inclusive\n", at,
+             ".keyType: Unsupported value: \"RSA\": supported values: \"RSA3072\", \"RSA4096\", "
+             "\"ECDSAP256\", \"ECDSAP384\", \"ECDSAP521\", \"ED25519\"\n",
+             "spec.volumes[0].projected: Invalid value: \"taken\": conflicting duplicate "
+             "paths"));
+  EXPECT_EQ(says(R"({"signerName":"kubernetes.io/c","keyType":"ED25519",
+                "maxExpirationSeconds":86401})"),
+            StrCat(at,
+                   ".maxExpirationSeconds: Invalid value: 86401: if provided, "
+                   "maxExpirationSeconds must be <= 86400\n",
+                   at,
+                   ": Required value: specify at least one of credentialBundlePath, keyPath, "
+                   "and certificateChainPath"));
+}
+
 }  // namespace
 }  // namespace swell::api

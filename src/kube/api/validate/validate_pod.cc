@@ -80,10 +80,54 @@ void CheckKeyRef(const Value& ref, const std::string& at, FieldErrors& errors) {
   }
 }
 
-void CheckEnvSource(const Value& variable, const std::string& at, FieldErrors& errors) {
+// A pod's volumes by name, and those of them that are claims or empty directories.
+struct PodVolumes {
+  explicit PodVolumes(const Value& spec) {
+    for (const Value& volume : json::GetArray(spec, {"volumes"})) {
+      const std::string name(TextOf(volume, "name"));
+      all.insert(name);
+      if (MemberOf(volume, "persistentVolumeClaim") != nullptr) claims.insert(name);
+      if (MemberOf(volume, "emptyDir") != nullptr) empty_dirs.insert(name);
+    }
+  }
+  std::set<std::string, std::less<>> all, claims, empty_dirs;
+};
+
+// A variable in a file, which only another container of the pod can have written.
+void CheckFileKeyRef(const Value& ref,
+                     const PodVolumes& volumes,
+                     const std::string& at,
+                     FieldErrors& errors) {
+  const std::string_view key = TextOf(ref, "key");
+  const std::string_view volume = TextOf(ref, "volumeName");
+  const std::string_view path = TextOf(ref, "path");
+  const std::string volume_at = PathField(at, "volumeName");
+  if (key.empty()) {
+    errors.push_back(RequiredError(PathField(at, "key")));
+  } else if (std::string why = CheckEnvVarName(key); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "key"), key, why));
+  }
+  if (volume.empty()) {
+    errors.push_back(RequiredError(volume_at));
+  } else if (!volumes.all.contains(volume)) {
+    errors.push_back(NotFoundError(volume_at, volume));
+  } else if (!volumes.empty_dirs.contains(volume)) {
+    errors.push_back(InvalidText(volume_at, volume, "referenced volume must be of type emptyDir"));
+  }
+  if (path.empty()) errors.push_back(RequiredError(PathField(at, "path")));
+  if (GoesUp(path)) {
+    errors.push_back(InvalidText(PathField(at, "path"), path, "must not contain '..'"));
+  }
+}
+
+void CheckEnvSource(const Value& variable,
+                    const PodVolumes& volumes,
+                    const std::string& at,
+                    FieldErrors& errors) {
   const Value& source = *MemberOf(variable, "valueFrom");
   int sources = 0;
-  for (std::string_view key : {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"}) {
+  for (std::string_view key :
+       {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}) {
     const Value* ref = MemberOf(source, key);
     if (ref == nullptr) continue;
     ++sources;
@@ -92,6 +136,8 @@ void CheckEnvSource(const Value& variable, const std::string& at, FieldErrors& e
       CheckFieldRef(*ref, FieldsForVariables(), ref_at, errors);
     } else if (key == "resourceFieldRef") {
       CheckResourceRef(*ref, false, ref_at, errors);
+    } else if (key == "fileKeyRef") {
+      CheckFileKeyRef(*ref, volumes, ref_at, errors);
     } else {
       CheckKeyRef(*ref, ref_at, errors);
     }
@@ -99,7 +145,7 @@ void CheckEnvSource(const Value& variable, const std::string& at, FieldErrors& e
   if (sources == 0) {
     errors.push_back(InvalidText(at, "",
                                  "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                 "`configMapKeyRef` or `secretKeyRef`"));
+                                 "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"));
   } else if (!TextOf(variable, "value").empty()) {
     errors.push_back(InvalidText(at, "", "may not be specified when `value` is not empty"));
   } else if (sources > 1) {
@@ -134,7 +180,10 @@ void CheckEnvFrom(const Value& container, const std::string& path, FieldErrors& 
   }
 }
 
-void CheckEnv(const Value& container, const std::string& path, FieldErrors& errors) {
+void CheckEnv(const Value& container,
+              const PodVolumes& volumes,
+              const std::string& path,
+              FieldErrors& errors) {
   const json::Array& env = json::GetArray(container, {"env"});
   for (size_t i = 0; i < env.size(); ++i) {
     std::string at = PathIndex(PathField(path, "env"), i);
@@ -145,7 +194,7 @@ void CheckEnv(const Value& container, const std::string& path, FieldErrors& erro
       errors.push_back(InvalidText(PathField(at, "name"), name, why));
     }
     if (MemberOf(env[i], "valueFrom") != nullptr) {
-      CheckEnvSource(env[i], PathField(at, "valueFrom"), errors);
+      CheckEnvSource(env[i], volumes, PathField(at, "valueFrom"), errors);
     }
   }
 }
@@ -156,21 +205,8 @@ std::set<std::string> NamesIn(const Value& container, std::string_view list) {
   return names;
 }
 
-// A pod's volumes by name, and those of them that are claims.
-struct PodVolumes {
-  explicit PodVolumes(const Value& spec) : all(NamesIn(spec, "volumes")) {
-    for (const Value& volume : json::GetArray(spec, {"volumes"})) {
-      if (MemberOf(volume, "persistentVolumeClaim") != nullptr) {
-        claims.emplace(TextOf(volume, "name"));
-      }
-    }
-  }
-  std::set<std::string> all;
-  std::set<std::string> claims;
-};
-
 void CheckMounts(const Value& container,
-                 const std::set<std::string>& volumes,
+                 const std::set<std::string, std::less<>>& volumes,
                  const std::string& path,
                  FieldErrors& errors) {
   const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
@@ -210,8 +246,8 @@ void CheckMounts(const Value& container,
 }
 
 void CheckDevices(const Value& container,
-                  const std::set<std::string>& volumes,
-                  const std::set<std::string>& claims,
+                  const std::set<std::string, std::less<>>& volumes,
+                  const std::set<std::string, std::less<>>& claims,
                   const std::string& path,
                   FieldErrors& errors) {
   const json::Array& devices = json::GetArray(container, {"volumeDevices"});
@@ -261,7 +297,7 @@ void CheckContainer(const Value& container,
              errors);
   CheckProbe(container, "readinessProbe", path, errors);
   CheckContainerPorts(container, path, errors);
-  CheckEnv(container, path, errors);
+  CheckEnv(container, volumes, path, errors);
   CheckEnvFrom(container, path, errors);
   CheckMounts(container, volumes.all, path, errors);
   CheckDevices(container, volumes.all, volumes.claims, path, errors);

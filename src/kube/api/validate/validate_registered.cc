@@ -278,22 +278,6 @@ const std::vector<std::string>& KeyUsages() {
   return kUsages;
 }
 
-void CheckSignerName(const Value& spec, FieldErrors& errors) {
-  const std::string_view signer = TextOf(spec, "signerName");
-  const size_t slash = signer.find('/');
-  if (signer.empty()) {
-    errors.push_back(RequiredError("spec.signerName", "signerName must be provided"));
-  } else if (slash == std::string_view::npos) {
-    errors.push_back(InvalidText("spec.signerName", signer,
-                                 "must be a fully qualified domain and path of the form "
-                                 "'example.com/signer-name'"));
-  } else if (std::string why = CheckDnsSubdomain(signer.substr(0, slash)); !why.empty()) {
-    errors.push_back(
-        InvalidText("spec.signerName", signer.substr(0, slash),
-                    StrCat("validating label \"", signer.substr(0, slash), "\": ", why)));
-  }
-}
-
 void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
   const Value& spec = SpecOf(object);
   const std::string request = Base64Decode(TextOf(spec, "request")).value_or("");
@@ -324,7 +308,7 @@ void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
     }
     if (!seen.insert(usage).second) errors.push_back(DuplicateError(at, usages[i]));
   }
-  CheckSignerName(spec, errors);
+  CheckSignerName(TextOf(spec, "signerName"), "spec.signerName", errors);
 }
 
 constexpr int64_t kHourSeconds = 3600;
@@ -335,7 +319,7 @@ void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErro
     return;
   }
   const Value& spec = SpecOf(object);
-  CheckSignerName(spec, errors);
+  CheckSignerName(TextOf(spec, "signerName"), "spec.signerName", errors);
   for (std::string_view key : {"podName", "serviceAccountName", "nodeName"}) {
     if (std::string why = CheckDnsSubdomain(TextOf(spec, key)); !why.empty()) {
       errors.push_back(InvalidText(PathField("spec", key), TextOf(spec, key), why));
@@ -350,8 +334,7 @@ void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErro
       errors.push_back(TooLongError(PathField("spec", key), kMaxUidBytes));
     }
   }
-  const int64_t days = TextOf(spec, "signerName").starts_with("kubernetes.io/") ? 1 : 91;
-  const int64_t most = days * 24 * kHourSeconds;
+  const int64_t most = LongestPodCertificateSeconds(TextOf(spec, "signerName"));
   const int64_t seconds = json::GetInt(spec, {"maxExpirationSeconds"});
   if (seconds < kHourSeconds || seconds > most) {
     errors.push_back(InvalidError("spec.maxExpirationSeconds", Value(seconds),
@@ -419,6 +402,26 @@ void CheckNamespaceFinalizers(const Value& object, FieldErrors& errors) {
 }
 
 }  // namespace
+
+void CheckSignerName(std::string_view signer, const std::string& at, FieldErrors& errors) {
+  const size_t slash = signer.find('/');
+  if (signer.empty()) {
+    errors.push_back(RequiredError(at, "signerName must be provided"));
+  } else if (slash == std::string_view::npos) {
+    errors.push_back(InvalidText(at, signer,
+                                 "must be a fully qualified domain and path of the form "
+                                 "'example.com/signer-name'"));
+  } else if (std::string why = CheckDnsSubdomain(signer.substr(0, slash)); !why.empty()) {
+    errors.push_back(
+        InvalidText(at, signer.substr(0, slash),
+                    StrCat("validating label \"", signer.substr(0, slash), "\": ", why)));
+  }
+}
+
+int64_t LongestPodCertificateSeconds(std::string_view signer) {
+  const int64_t days = signer.starts_with("kubernetes.io/") ? 1 : 91;
+  return days * 24 * kHourSeconds;
+}
 
 bool CheckRegistered(const KindInfo& kind,
                      const Value& object,

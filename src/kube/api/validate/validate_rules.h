@@ -53,6 +53,14 @@ void CheckResourceRef(const json::Value& ref,
                       bool volume,
                       const std::string& at,
                       FieldErrors& errors);
+// A user's or a group's number.
+void CheckId(const json::Value& holder,
+             std::string_view key,
+             const std::string& at,
+             FieldErrors& errors);
+// The name of a signer of certificates: "example.com/signer".
+void CheckSignerName(std::string_view signer, const std::string& at, FieldErrors& errors);
+int64_t LongestPodCertificateSeconds(std::string_view signer);
 void CheckPodSecurity(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckContainerSecurity(const json::Value& container,
                             const std::string& path,

@@ -6,8 +6,6 @@
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {
-namespace {
-
 using json::Value;
 
 void CheckId(const Value& context,
@@ -21,6 +19,8 @@ void CheckId(const Value& context,
   errors.push_back(
       InvalidError(PathField(at, key), *id, "must be between 0 and 2147483647, inclusive"));
 }
+
+namespace {
 
 // Groups of lower case letters, digits, '-' and '_' with dots between them.
 bool IsSysctl(std::string_view name) {

@@ -102,6 +102,51 @@ void CheckTokenSource(const Value& token,
   }
 }
 
+constexpr int64_t kHourSeconds = 3600;
+
+void CheckPodCertificate(const Value& source,
+                         const std::string& at,
+                         const std::string& volume_at,
+                         std::set<std::string>& taken,
+                         FieldErrors& errors) {
+  static const std::vector<std::string> kKeyTypes = {"RSA3072",   "RSA4096",   "ECDSAP256",
+                                                     "ECDSAP384", "ECDSAP521", "ED25519"};
+  const std::string_view signer = TextOf(source, "signerName");
+  CheckSignerName(signer, PathField(at, "signerName"), errors);
+  if (const Value* notes = MemberOf(source, "userAnnotations")) {
+    CheckAnnotations(*notes, PathField(at, "userAnnotations"), errors);
+  }
+  CheckId(source, "user", at, errors);
+  const std::string_view type = TextOf(source, "keyType");
+  if (std::find(kKeyTypes.begin(), kKeyTypes.end(), type) == kKeyTypes.end()) {
+    errors.push_back(NotSupportedError(PathField(at, "keyType"), type, kKeyTypes));
+  }
+  if (const Value* seconds = MemberOf(source, "maxExpirationSeconds")) {
+    const int64_t most = LongestPodCertificateSeconds(signer);
+    const int64_t value = json::GetInt(*seconds, {});
+    if (value < kHourSeconds || value > most) {
+      errors.push_back(
+          InvalidError(PathField(at, "maxExpirationSeconds"), *seconds,
+                       StrCat("if provided, maxExpirationSeconds must be ",
+                              value > most ? StrCat("<= ", most) : StrCat(">= ", kHourSeconds))));
+    }
+  }
+  bool named = false;
+  for (std::string_view key : {"credentialBundlePath", "keyPath", "certificateChainPath"}) {
+    const std::string_view path = TextOf(source, key);
+    if (path.empty()) continue;
+    named = true;
+    CheckLocalPath(path, PathField(at, key), errors);
+    if (!taken.emplace(path).second) {
+      errors.push_back(InvalidText(volume_at, path, "conflicting duplicate paths"));
+    }
+  }
+  if (!named) {
+    errors.push_back(RequiredError(
+        at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"));
+  }
+}
+
 void CheckProjected(const Value& volume, const std::string& at, FieldErrors& errors) {
   CheckMode(volume, "defaultMode", at, errors);
   std::set<std::string> taken;
@@ -126,6 +171,10 @@ void CheckProjected(const Value& volume, const std::string& at, FieldErrors& err
     if (const Value* token = MemberOf(sources[i], "serviceAccountToken")) {
       ++count;
       CheckTokenSource(*token, PathField(source_at, "serviceAccountToken"), at, errors);
+    }
+    if (const Value* certificate = MemberOf(sources[i], "podCertificate")) {
+      ++count;
+      CheckPodCertificate(*certificate, PathField(source_at, "podCertificate"), at, taken, errors);
     }
     if (count > 1) {
       errors.push_back(ForbiddenError(source_at, "may not specify more than 1 volume type"));

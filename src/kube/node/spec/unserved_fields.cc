@@ -40,6 +40,14 @@ std::optional<Refusal> FindInContainer(std::string_view list, const json::Value&
       return Unserved(InList(list, container, field.name), field.why);
     }
   }
+  for (const json::Value& variable : json::GetArray(container, {"env"})) {
+    if (IsThere(json::Find(variable, {"valueFrom", "fileKeyRef"}))) {
+      return Unserved(
+          InList(list, container,
+                 StrCat("env[", json::GetString(variable, {"name"}), "].valueFrom.fileKeyRef")),
+          "variables are not read from files here; let the container's command read the file");
+    }
+  }
   for (const json::Value& rule : json::GetArray(container, {"restartPolicyRules"})) {
     if (json::GetString(rule, {"action"}) == "RestartAllContainers") {
       return Unserved(InList(list, container, "restartPolicyRules"),

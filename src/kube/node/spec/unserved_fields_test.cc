@@ -31,6 +31,10 @@ TEST(UnservedFields, AreNamedWithWhatToDo) {
             "spec.containers[a].restartPolicyRules: RestartAllContainers: a container restarts "
             "alone here; use Restart");
   EXPECT_EQ(Why(R"({"initContainers":[{"name":"a","restartPolicy":"Always"}]})"), "");
+  EXPECT_EQ(Why(R"({"containers":[{"name":"a","env":[{"name":"X","value":"1"},{"name":"Y",
+                "valueFrom":{"fileKeyRef":{"volumeName":"v","path":"p","key":"k"}}}]}]})"),
+            "spec.containers[a].env[Y].valueFrom.fileKeyRef: variables are not read from files "
+            "here; let the container's command read the file");
   EXPECT_EQ(Why(R"({"containers":[{"name":"a","volumeMounts":[{"name":"v",
                 "mountPropagation":"Bidirectional"}]}]})"),
             "spec.containers[a].volumeMounts[v].mountPropagation: Bidirectional: what a container "
@@ -167,6 +171,10 @@ TEST_F(AgentTest, ProjectedSourcesThatTheNodeHasNotAreNamed) {
       "sources":[{"clusterTrustBundle":{"name":"b","path":"ca","optional":true}}]}}]})");
   sim_.Advance(seconds(1));
   EXPECT_EQ(Phase("b"), "Running");
+  Create("c", R"({"containers":[{"name":"main","image":"x"}],"volumes":[{"name":"v","projected":{
+      "sources":[{"podCertificate":{"signerName":"a.b/c","keyType":"ED25519","keyPath":"k"}}]}}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("c"), "Pending");
 }
 
 TEST_F(AgentTest, StopSignalsGroupsAndHostNamesAreTheContainers) {
