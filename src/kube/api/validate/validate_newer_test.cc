@@ -595,6 +595,13 @@ TEST_F(NewerKindsTest, AVariableOfAFileNamesAnEmptyDirAndAPathBelowIt) {
   EXPECT_EQ(says(R"({"volumeName":"e","path":"","key":"K"})"), StrCat(at, "path: Required value"));
 }
 
+TEST_F(NewerKindsTest, AVariableMayHoldAllAddressesOfTheNode) {
+  const Case cases[] = {{R"({"spec":{"containers":[{"name":"a","image":"i","env":[{"name":"X",
+      "valueFrom":{"fieldRef":{"fieldPath":"status.hostIPs"}}}]}]}})",
+                         ""}};
+  CheckAll({"", "v1", "Pod"}, kPodWithVolumes, cases);
+}
+
 TEST_F(NewerKindsTest, ACertificateOfThePodSaysWhoSignsItAndWhereItIsPut) {
   const auto says = [this](const char* source) {
     json::Value pod = J(kPodWithVolumes);

@@ -366,9 +366,15 @@ void CheckContainers(const Value& spec,
 }  // namespace
 
 const std::vector<std::string>& FieldsForVariables() {
-  static const std::vector<std::string> kFields = {
-      "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
-      "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
+  static const std::vector<std::string> kFields = {"metadata.name",
+                                                   "metadata.namespace",
+                                                   "metadata.uid",
+                                                   "spec.nodeName",
+                                                   "spec.serviceAccountName",
+                                                   "status.hostIP",
+                                                   "status.hostIPs",
+                                                   "status.podIP",
+                                                   "status.podIPs"};
   return kFields;
 }
 
