@@ -299,12 +299,14 @@ class ChangeFinder {
                          : StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
   }
 
-  // What the project and those above it would hold of GPUs with the job.
+  // What the project and those above it would hold of GPUs with the whole job. What an elastic job
+  // holds already, they hold.
   std::map<std::string, double> WithJob() const {
     std::map<std::string, double> gpus;
+    const int64_t lacks = facts_.job.milli_gpus - facts_.job.HeldMilliGpus();
     for (const ProjectView* at = facts_.Project(); at != nullptr && gpus.size() < 32;
          at = at->parent.empty() ? nullptr : facts_.tree.Find(at->parent)) {
-      gpus[at->name] = at->gpu().allocated + static_cast<double>(facts_.job.milli_gpus) / 1000.0;
+      gpus[at->name] = at->gpu().allocated + static_cast<double>(lacks) / 1000.0;
     }
     return gpus;
   }
@@ -361,8 +363,10 @@ class ChangeFinder {
       if (limits) what = StrCat("a GPU limit of ", AmountsText(limited));
       if (quotas) what += StrCat(limits ? " and " : "", "a GPU quota of ", AmountsText(gpus));
       if (!outcome.victims.empty()) {
-        what += StrCat(", which would stop ", outcome.victims.size(), " pods, ",
-                       outcome.victims[0].pod, " first");
+        const size_t count = outcome.victims.size();
+        const std::string& first = outcome.victims[0].pod;
+        what += count == 1 ? StrCat(", which would stop ", first)
+                           : StrCat(", which would stop ", count, " pods, ", first, " first");
       }
       forecast_.changes.push_back(std::move(what));
       return true;

@@ -316,6 +316,53 @@ TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
       << out_;
 }
 
+TEST_F(WhyTest, TheQuotaThatLetsAnElasticJobGrowCountsWhatItHoldsOnce) {
+  size_t victims = 1;
+  env_.what_if.simulate = [&victims](const StateView& state, WallTime) {
+    int64_t quota = 0;
+    bool waits = false;  // else nobody would be stopped
+    for (const json::Value* object : state) {
+      waits |= api::Name(*object) == "net-1";
+      if (api::KindOf(*object) != "Project") continue;
+      quota = static_cast<int64_t>(
+          json::Find(*object, {"spec", "resources", "gpu", "quota"})->to_number<double>());
+    }
+    json::Array decisions;
+    if (waits && quota >= 4) {
+      for (size_t i = 0; i < victims; ++i) {
+        decisions.push_back(
+            json::Object{{"type", "evict"}, {"pod", StrCat("b/old-", i)}, {"node", "node-9"}});
+      }
+      decisions.push_back(json::Object{{"type", "bind"}, {"pod", "a/net-1"}, {"node", "node-9"}});
+    }
+    json::Array pods{json::Object{{"name", "a/net-1"}, {"status", "Pending"}, {"reason", "full"}}};
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", std::move(pods)}}}}});
+  };
+  Create(
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: a}, spec: {resources: {gpu: "
+      "{quota: 2}}}}");
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: a}}");
+  Status("/apis/swell.dev/v1/projects/a",
+         R"({"status":{"usage":{"gpu":{"quota":2,"allocated":2,"requested":4}}}})");
+  Create(
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: net, namespace: a}, spec: "
+      "{podSets: [{name: worker, minMember: 1}]}}");
+  const std::string meta =
+      ", namespace: a, labels: {swell.dev/pod-group: net, swell.dev/pod-set: worker}";
+  GpuPod("net-0", "schedulerName: swell, nodeName: node-9, ", meta);
+  GpuPod("net-1", "schedulerName: swell, ", meta);
+  ASSERT_EQ(Run({"swell", "why", "net", "-n", "a"}), 0) << err_;
+  EXPECT_NE(out_.find("\n  a GPU quota of 4 for a, which would stop b/old-0\n"), std::string::npos)
+      << out_;
+  victims = 2;
+  ASSERT_EQ(Run({"swell", "why", "net", "-n", "a"}), 0) << err_;
+  EXPECT_NE(out_.find("\n  a GPU quota of 4 for a, which would stop 2 pods, b/old-0 first\n"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, AKindAloneIsNoName) {
   EXPECT_EQ(Run({"swell", "why", "pod/"}), 2) << out_;
   EXPECT_NE(err_.find("expected the name of one job"), std::string::npos) << err_;
