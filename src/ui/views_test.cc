@@ -116,6 +116,26 @@ TEST_F(ViewsTest, AProjectsMembersAreItsOwnAndThoseThatWereMadeWithUsers) {
   EXPECT_EQ(members("jane-token"), "partial leads/viewer of Project ");
 }
 
+TEST_F(ViewsTest, AProjectTellsWhatItHoldsInEachOfItsPools) {
+  Patch("/apis/swell.dev/v1/projects/vision",
+        R"({"spec":{"nodePools":[{"name":"a100","resources":{"gpu":{"quota":4}}},)"
+        R"({"name":"h100","resources":{"gpu":{"quota":2}}}]}})");
+  Status("/apis/swell.dev/v1/projects/vision",
+         R"({"status":{"pools":[{"name":"a100","usage":{"gpu":{"quota":4,"allocated":3,)"
+         R"("requested":5,"fairShare":4}}}]}})");
+  Settle();
+  const json::Value data = See("projects", "admin-token");
+  const json::Array& pools = json::GetArray(json::GetArray(data, {"rows"})[1], {"pools"});
+  ASSERT_EQ(pools.size(), 2u);
+  const auto amount = [](const json::Value& pool, std::string_view field) {
+    return json::Print(*json::Find(pool, {"gpu", field}));
+  };
+  EXPECT_EQ(amount(pools[0], "held"), "3");
+  EXPECT_EQ(amount(pools[0], "requested"), "5");
+  EXPECT_EQ(amount(pools[0], "fairShare"), "4");
+  EXPECT_EQ(amount(pools[1], "held"), "null") << "the scheduler has not told it yet";
+}
+
 TEST_F(ViewsTest, ANodeTellsWhoHoldsEachGpu) {
   const json::Value nodes = See("nodes", "admin-token");
   std::string text;

@@ -37,13 +37,11 @@ json::Array Pools(const json::Value& project) {
                        {"held", nullptr},
                        {"fairShare", nullptr},
                        {"requested", nullptr}};
-    for (const json::Value& used : json::GetArray(project, {"status", "pools"})) {
-      if (json::GetString(used, {"name"}) != pool.name) continue;
-      for (const auto& [from, to] :
-           {std::pair("allocated", "held"), std::pair("requested", "requested"),
-            std::pair("fairShare", "fairShare")}) {
-        if (const json::Value* amount = json::Find(used, {"gpu", from})) share[to] = *amount;
-      }
+    for (const api::PoolUsage& of : api::PoolUsageOf(project, "gpu")) {
+      if (of.pool != pool.name) continue;
+      share["held"] = of.usage.allocated;
+      share["requested"] = of.usage.requested;
+      if (of.usage.fair_share) share["fairShare"] = *of.usage.fair_share;
     }
     pools.push_back(json::Object{{"name", pool.name}, {"gpu", std::move(share)}});
   }
