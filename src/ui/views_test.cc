@@ -332,6 +332,22 @@ TEST_F(ViewsTest, AJobsTimelineIsWhatItsPodsDid) {
   EXPECT_EQ(json::GetArray(data, {"members"}).size(), 2U);
 }
 
+TEST_F(ViewsTest, AMemberWhosePodsSeemToOverlapCountsOnce) {
+  // The first ended within the second in which the next began.
+  Status("/apis/kubeflow.org/v1/namespaces/speech/pytorchjobs/hear",
+         R"({"status":{"attempts":[{"member":"hear-worker-0","uid":"a","attempt":1,)"
+         R"("started":"2026-01-01T00:00:02Z","ended":"2026-01-01T00:00:02Z"},)"
+         R"({"member":"hear-worker-0","uid":"b","attempt":2,)"
+         R"("started":"2026-01-01T00:00:02Z","ended":"2026-01-01T00:00:05Z"}]}})");
+  Settle();
+  const json::Value data = See("job", "admin-token", {{"namespace", "speech"}, {"name", "hear"}});
+  std::string sizes;
+  for (const json::Value& one : json::GetArray(data, {"sizes"})) {
+    sizes += StrCat(json::GetInt(one, {"members"}), " ");
+  }
+  EXPECT_EQ(sizes, "1 0 ");
+}
+
 TEST_F(ViewsTest, AJobThatFailedAtOnceTellsItsAttemptAndItsEnd) {
   Job("vision", "crash", 1);
   Settle();

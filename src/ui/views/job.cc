@@ -133,23 +133,25 @@ Timeline TimelineOf(const std::vector<MemberSpan>& spans, const cli::JobView& jo
   Timeline out;
   struct Step {
     WallTime time;
-    std::string_view state;
+    std::string_view state, member;
     int change;
   };
   std::vector<Step> steps;
   for (const MemberSpan& span : spans) {
     out.lanes.push_back(Lane(json::Value(span.member), span.state, span.from, span.to));
-    steps.push_back({span.from, span.state, 1});
-    if (span.to) steps.push_back({*span.to, span.state, -1});
+    steps.push_back({span.from, span.state, span.member, 1});
+    if (span.to) steps.push_back({*span.to, span.state, span.member, -1});
   }
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.time < b.time; });
   std::map<std::string, int> members;
+  // Pods of one member may seem to overlap, where the times of their ends are whole seconds.
+  std::map<std::string_view, int> pods_that_run;
   std::string_view state;
   WallTime since;
   std::optional<WallTime> attempt;
   int64_t number = 0;
-  int running = -1;
+  int64_t running = -1;
   auto end_attempt = [&](std::optional<WallTime> to) {
     if (!attempt) return;
     out.attempts.push_back(
@@ -161,6 +163,7 @@ Timeline TimelineOf(const std::vector<MemberSpan>& spans, const cli::JobView& jo
   };
   for (size_t i = 0; i < steps.size(); ++i) {
     members[std::string(steps[i].state)] += steps[i].change;
+    if (steps[i].state == "running") pods_that_run[steps[i].member] += steps[i].change;
     if (i + 1 < steps.size() && steps[i + 1].time == steps[i].time) continue;
     const WallTime time = steps[i].time;
     const std::string_view now = JobState(members);
@@ -171,8 +174,10 @@ Timeline TimelineOf(const std::vector<MemberSpan>& spans, const cli::JobView& jo
       state = now;
       since = time;
     }
-    if (members["running"] != running) {
-      running = members["running"];
+    const auto size = std::count_if(pods_that_run.begin(), pods_that_run.end(),
+                                    [](const auto& member) { return member.second > 0; });
+    if (size != running) {
+      running = size;
       out.sizes.push_back(json::Object{{"time", api::FormatTime(time)}, {"members", running}});
     }
   }
