@@ -161,16 +161,17 @@ export function nameParts(name: string): [string, string] {
   return [name.slice(0, tail), name.slice(tail)];
 }
 
-// About how wide a text is, in widths of a digit.
-export function widthOf(text: string): number {
-  const narrow = text.match(/[-.:/fijlrtI]/g)?.length ?? 0;
-  const wide = text.match(/[mwMW]/g)?.length ?? 0;
-  return text.length - 0.4 * narrow + 0.5 * wide;
+// Kubernetes counts the nodes that lack GPUs, which says nothing beside the numbers that follow.
+export function withoutCount(reason: string): string {
+  return reason.replace(
+    /(^|: )\d+\/\d+ nodes are available: \d+ Insufficient nvidia\.com\/gpu\. Needs /,
+    (_, before: string) => (before ? ': needs ' : 'Needs '),
+  );
 }
 
 // A member is named without its job, which the row names: what is left has room for the cause.
 export function reasonText({ reason, name, kind }: { reason?: string | null; name: string; kind: string }): string {
-  const said = reason ?? '';
+  const said = withoutCount(reason ?? '');
   for (const prefix of [`${name}-`, `${kind} ${name} `]) {
     if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
   }

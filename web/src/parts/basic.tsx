@@ -3,7 +3,7 @@ import type { ComponentChildren, CSSProperties } from 'preact';
 import { signal } from '@preact/signals';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { now } from '../lib/clock.ts';
-import { ago, bound, dateTime, nameParts, number, ratio, widthOf } from '../lib/format.ts';
+import { ago, bound, dateTime, nameParts, number, ratio } from '../lib/format.ts';
 import { hrefOf, param, place, setParams } from '../lib/router.ts';
 import { colourOf } from '../lib/theme.ts';
 import type { Share } from '../lib/types.ts';
@@ -434,7 +434,7 @@ export function Name({ text }: { text: string }) {
   const [head, tail] = nameParts(text);
   if (!tail) return <span class="cut">{text}</span>;
   return (
-    <span class="halves" style={{ '--tail': widthOf(tail).toFixed(1) } as CSSProperties}>
+    <span class="halves">
       <span class="cut">{head}</span>
       {tail}
     </span>

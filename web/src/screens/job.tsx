@@ -2,7 +2,7 @@
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, heldTimeText, lostWorkText, number, runOf, span, waitOf } from '../lib/format.ts';
+import { dateTime, heldTimeText, lostWorkText, number, runOf, span, waitOf, withoutCount } from '../lib/format.ts';
 import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
@@ -376,7 +376,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
     <Card>
       {data?.sentence && (
         <p class="sentence" style={{ marginBottom: '12px' }}>
-          {data.sentence}
+          {withoutCount(data.sentence)}
         </p>
       )}
       <ProgressLine row={row} />

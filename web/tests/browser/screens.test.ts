@@ -150,6 +150,25 @@ test('workloads of one long name are told apart by its end', async () => {
   await page.context().close();
 });
 
+test('a name is cut only where there is no room for it', async () => {
+  const page = await one.page();
+  await go(page, '/events', 'Events');
+  await page.waitForSelector('.grid-body .halves');
+  const early = await page.locator('.grid-body .halves').evaluateAll((names) =>
+    names
+      .filter((name) => {
+        const head = name.querySelector('.cut') as HTMLElement;
+        const cell = name.closest('[role=cell]') as HTMLElement;
+        const room = cell.clientWidth - parseFloat(getComputedStyle(cell).paddingRight);
+        const used = name.getBoundingClientRect().right - cell.getBoundingClientRect().left;
+        return head.scrollWidth > head.clientWidth && used < room - 2;
+      })
+      .map((name) => name.textContent),
+  );
+  assert.deepEqual(early, []);
+  await page.context().close();
+});
+
 test('no table is wider than a screen of 1280', async () => {
   const page = await one.page({ width: 1280 });
   let tables = 0;

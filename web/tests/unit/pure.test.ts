@@ -4,7 +4,6 @@ import { pieces, plainText } from '../../src/lib/ansi.ts';
 import {
   runOf,
   waitOf,
-  widthOf,
   ago,
   bound,
   bytes,
@@ -92,7 +91,15 @@ test('the end of a long name is kept, by which names of one series differ', () =
   assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
   assert.deepEqual(nameParts('vision/tf-wide-deep-80-worker-1'), ['vision/tf-wide-deep-80', '-worker-1']);
   assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_l', 'arge_model']);
-  assert.ok(widthOf('-worker-1') < 9 && widthOf('mmm') > 4);
+  const counted = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. Needs 4 GPUs; 0 free.';
+  assert.equal(reasonText({ ...row, reason: counted }), 'Needs 4 GPUs; 0 free.');
+  assert.equal(
+    reasonText({ ...row, reason: `waits for 3 more: ${counted}` }),
+    'waits for 3 more: needs 4 GPUs; 0 free.',
+  );
+  const tainted =
+    '0/3 nodes are available: 1 node(s) had untolerated taint {a: b}, 2 Insufficient nvidia.com/gpu. Needs 4 GPUs';
+  assert.equal(reasonText({ ...row, reason: tainted }), tainted, 'the taint is said nowhere else');
 });
 
 test('a span of time has at most two units', () => {
