@@ -7,6 +7,7 @@
 #include "base/host_port.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "cli/cli.h"
 #include "kube/api/meta/meta.h"
 #include "kube/edge/http/net_duplex.h"
 #include "kube/edge/streams/upgrade.h"
@@ -195,7 +196,8 @@ void PageServer::AnswerSession(const ExchangePtr& exchange, const Session& sessi
   const json::Value body = json::Object{{"user", session.user.name},
                                         {"groups", std::move(groups)},
                                         {"csrf", session.csrf},
-                                        {"expires", api::FormatTime(session.expires)}};
+                                        {"expires", api::FormatTime(session.expires)},
+                                        {"version", std::string(cli::Version())}};
   net::HttpResponse response = JsonResponse(200, json::Print(body));
   if (cookie) {
     response.headers.push_back(

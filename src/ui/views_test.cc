@@ -437,20 +437,22 @@ TEST_F(ViewsTest, LostWorkIsThatOfTheJobsAccountOrNotKnown) {
   const auto lost = [this](const std::string& name) {
     const json::Value data = See("job", "admin-token", {{"namespace", "vision"}, {"name", name}});
     return StrCat(json::Print(*json::Find(data, {"lostGpuSeconds"})), " of ",
-                  json::Print(*json::Find(data, {"heldGpuSeconds"})));
+                  json::Print(*json::Find(data, {"heldGpuSeconds"})), " as of ",
+                  json::GetString(data, {"heldGpuAsOf"}, "-"));
   };
   const std::string see = "/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see";
-  EXPECT_EQ(lost("see"), "0 of null");  // it has not started
+  EXPECT_EQ(lost("see"), "0 of null as of -");  // it has not started
   Status(see, R"({"status":{"startTime":"2026-01-01T00:00:00Z","conditions":[{"type":"Running",)"
               R"("status":"True"}]}})");
   Settle();
-  EXPECT_EQ(lost("see"), "null of null");
-  Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":58}}})");
+  EXPECT_EQ(lost("see"), "null of null as of -");
+  Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":58,)"
+              R"("lastUpdateTime":"2026-01-01T00:01:00Z"}}})");
   Settle();
-  EXPECT_EQ(lost("see"), "58 of 120");
+  EXPECT_EQ(lost("see"), "58 of 120 as of 2026-01-01T00:01:00Z");
   Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":null}}})");
   Settle();
-  EXPECT_EQ(lost("see"), "0 of 120");
+  EXPECT_EQ(lost("see"), "0 of 120 as of 2026-01-01T00:01:00Z");
 }
 
 TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {

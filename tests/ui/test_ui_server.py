@@ -78,6 +78,7 @@ class Sessions(PagesTest):
         status, session = pages.login(code=code)
         self.assertEqual((status, session["user"]), (200, "swell-admin"))
         self.assertEqual(pages.json("GET", "/ui/api/session")[1]["csrf"], session["csrf"])
+        self.assertEqual(self.cluster.swell("version", "--client").stdout, f"swell   {session['version']}\n")
         status, again = Pages(url).login(code=code)
         self.assertEqual(status, 401)
         self.assertIn("swell ui", again["message"])

@@ -282,6 +282,11 @@ json::Value HeldGpuSeconds(const cli::JobView& job) {
   return account == nullptr ? json::Value(nullptr) : json::GetInt(*account, {"heldSeconds"});
 }
 
+// The account is written only when something happens to the job.
+json::Value HeldGpuAsOf(const cli::JobView& job) {
+  return TextOrNull(json::GetString(*job.object, {"status", "gpuTime", "lastUpdateTime"}));
+}
+
 // What the job's state allows; whether the user may is the API server's to say.
 json::Object ActionsOf(const cli::JobView& job) {
   const bool suspended = job.status == "Suspended";
@@ -342,6 +347,7 @@ Result<json::Value> JobPageView(const ViewInput& input) {
                                   {"checkpoints", std::move(checkpoints)},
                                   {"lostGpuSeconds", LostGpuSeconds(job)},
                                   {"heldGpuSeconds", HeldGpuSeconds(job)},
+                                  {"heldGpuAsOf", HeldGpuAsOf(job)},
                                   {"events", std::move(events.rows)},
                                   {"attempts", std::move(timeline.attempts)},
                                   {"logs", LogsOf(job)},

@@ -7,6 +7,7 @@ export interface Session {
   groups: string[];
   csrf: string;
   expires: string;
+  version?: string; // of Swell
 }
 // undefined: not known yet; null: nobody is logged in.
 export const session = signal<Session | null | undefined>(undefined);

@@ -90,6 +90,7 @@ interface Spans {
   runSeconds?: number | null;
 }
 export function waitOf(row: Spans, now = Date.now()): number | null {
+  if (row.status === 'Suspended') return null; // it waits for nothing but its user
   return row.waitSeconds ?? secondsSince(row.waitsSince ?? row.created, now);
 }
 export function runOf(row: Spans, now = Date.now()): number | null {
@@ -121,19 +122,22 @@ export function gpuHours(seconds: number | null | undefined): string {
 // Hours of one GPU; little time in smaller units, so that what is known does not read as nothing.
 export function gpuTime(seconds: number): string {
   if (seconds <= 0) return 'none';
-  return seconds < 360 ? `${number(Math.round(seconds))} GPU-seconds` : `${gpuHours(seconds)} GPU-hours`;
+  return seconds < 360 ? plural(Math.round(seconds), 'GPU-second') : `${gpuHours(seconds)} GPU-hours`;
 }
 
 interface GpuAccount {
   lostGpuSeconds?: number | null;
   heldGpuSeconds?: number | null;
+  heldGpuAsOf?: string | null;
 }
 
-// What a job cost: the time of the GPUs that it held. A loss that is known to be 0 without an account is that of a job
-// that never held one.
-export function heldTimeText({ lostGpuSeconds: lost, heldGpuSeconds: held }: GpuAccount): string {
+// What a job cost: the time of the GPUs that it held, and that those it holds were held since the account was written.
+// A loss that is known to be 0 without an account is that of a job that never held one.
+export function heldTimeText(account: GpuAccount, holds = 0, now = Date.now()): string {
+  const { lostGpuSeconds: lost, heldGpuSeconds: held } = account;
   const known = held ?? (lost === 0 ? 0 : null);
-  return known === null ? 'not known' : gpuTime(known);
+  if (known === null) return 'not known';
+  return gpuTime(known + holds * (secondsSince(account.heldGpuAsOf, now) ?? 0));
 }
 
 // What a job lost of what it held, as far as it is known.

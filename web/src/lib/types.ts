@@ -281,6 +281,7 @@ export interface JobData {
   checkpoints: { time: string; step?: number | null }[];
   lostGpuSeconds?: number | null; // null: not known
   heldGpuSeconds?: number | null;
+  heldGpuAsOf?: string | null;
   events: EventRow[];
   attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
   logs?: LogPart[];

@@ -16,6 +16,7 @@ export interface Source {
   error: string;
   missing: string[];
   read: boolean;
+  cut: boolean; // there may be older lines that were not asked for
 }
 interface Kept {
   lines: LogLine[];
@@ -69,6 +70,7 @@ class Reader {
         error: this.error,
         missing: this.chosen.filter((part) => this.of(part).missing).map((part) => part.key),
         read: own.every((one) => one.read),
+        cut: own.some((one) => one.lines.length >= this.tail()),
       },
       fresh,
     );
@@ -86,12 +88,15 @@ class Reader {
     if (this.chosen.some((one) => one.key === part.key)) this.report(lines);
   }
 
+  // How many lines of each log are asked for at first.
+  private tail(): number {
+    return Math.max(TAIL_LEAST, Math.ceil(TAIL / this.chosen.length));
+  }
+
   private path(part: LogPart, more: Record<string, string | number | boolean>): string {
     const { last } = this.of(part);
-    const tail = Math.max(TAIL_LEAST, Math.ceil(TAIL / this.chosen.length));
-    return kube.path(
-      pathOfLog(this.namespace, part, this.all, { ...(last ? { sinceTime: last } : { tailLines: tail }), ...more }),
-    );
+    const from: Record<string, string | number> = last ? { sinceTime: last } : { tailLines: this.tail() };
+    return kube.path(pathOfLog(this.namespace, part, this.all, { ...from, ...more }));
   }
 
   private async readOnce(part: LogPart): Promise<void> {
@@ -165,7 +170,7 @@ class Reader {
 }
 
 export function useLogs(namespace: string, job: string, chosen: LogPart[], all: LogPart[], follow: boolean): Source {
-  const [source, setSource] = useState<Source>({ lines: [], error: '', missing: [], read: false });
+  const [source, setSource] = useState<Source>({ lines: [], error: '', missing: [], read: false, cut: false });
   const reader = useRef<Reader | undefined>(undefined);
   useEffect(() => {
     const made = new Reader(namespace, (next, fresh) =>

@@ -291,10 +291,16 @@ export function LogView({
         <Lines items={found.items} look={look} range={sight.range} />
       </div>
       <p class="muted small">
+        {source.cut ? 'The last ' : ''}
         {plural(source.lines.length, 'line')}
         {chosen.length > 1 ? ` of ${plural(chosen.length, 'log')}` : ''}
         {merged && follow ? `, read again every ${REREAD_MS / 1000} s` : ''}
         {chosen.length > PARTS_MAX ? `; the newest ${PARTS_MAX} logs are shown` : ''}
+        {source.cut && (
+          <>
+            . <code>{`swell logs ${choice || name} -n ${namespace}${merged ? ' --all' : ''}`}</code> prints all.
+          </>
+        )}
       </p>
     </div>
   );

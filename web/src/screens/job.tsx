@@ -315,10 +315,10 @@ function Shell({ job, member }: { job: WorkloadRow; member: JobMember }) {
   return (
     <Button
       plain
-      label={`Copy the command that opens a shell in ${member.pod}: ${shellOf(job, member.pod)}`}
+      label={`Copy command for a shell in ${member.pod}: ${shellOf(job, member.pod)}`}
       onClick={() => copyShell(job, member.pod)}
     >
-      Shell …
+      Copy command
     </Button>
   );
 }
@@ -329,7 +329,7 @@ function shellColumn(job: WorkloadRow): Column<JobMember> {
     title: 'Shell',
     value: () => '',
     cell: (row) => <Shell job={job} member={row} />,
-    width: 96,
+    width: 156,
     grow: 0.2,
   };
 }
@@ -393,7 +393,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
             row.throughput ? to('throughput', `${number(row.throughput)} ${row.throughputUnit ?? ''}/s`) : '–',
           ],
           ['Preemptions', to('timeline', number(row.preemptions ?? 0))],
-          ['GPU time', data ? heldTimeText(data) : '–'],
+          ['GPU time', data ? heldTimeText(data, row.gpus.held, now.value) : '–'],
           ['Lost work', data ? to('throughput', lostWorkText(data)) : '–'],
           ['Created', created],
           ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),

@@ -20,7 +20,7 @@ const COMMANDS: [string, string][] = [
   ['swell list', 'workloads and why they wait'],
   ['swell why JOB', 'what would start a workload'],
   ['swell project list', 'projects and quotas'],
-  ['swell top', 'GPUs, CPUs and memory in use'],
+  ['swell top', 'jobs, nodes and projects, live on the terminal'],
   ['swell events', 'what happened'],
   ['swell ui', 'a new address of these pages'],
 ];
@@ -70,7 +70,8 @@ function ServerCard() {
     <Card title="Server">
       <Facts
         facts={[
-          ['Version', version?.gitVersion ?? '–'],
+          ['Swell', session.value?.version ?? '–'],
+          ['Kubernetes API', version?.gitVersion ?? '–'],
           ['Platform', version?.platform ?? '–'],
           ['Health', health ? <Status word={health.ok ? 'Ready' : 'Unhealthy'} reason={health.text} /> : '–'],
         ]}
@@ -80,21 +81,24 @@ function ServerCard() {
 }
 
 function Leaders() {
-  const [leases, setLeases] = useState<Leases['items']>([]);
+  const [leases, setLeases] = useState<Leases['items']>();
+  const [error, setError] = useState('');
   useEffect(() => {
     kube.get<Leases>('/apis/coordination.k8s.io/v1/leases').then(
       (list) => {
         const leaders = list.items.filter((one) => one.metadata.namespace !== 'kube-node-lease');
         setLeases(leaders.slice(0, LEASES_MAX));
       },
-      () => setLeases([]),
+      (reason: unknown) => setError(errorText(reason)),
     );
   }, []);
   return (
     <Card title="Leaders">
-      {leases.length === 0 ? (
-        <p class="muted">No leader is elected, or you have no right to see it.</p>
-      ) : (
+      {error && <p class="muted">The leaders could not be read: {error}</p>}
+      {leases?.length === 0 && (
+        <p class="muted">No leader is elected: one process is the whole control plane of this cluster.</p>
+      )}
+      {leases && leases.length > 0 && (
         <ListTable>
           {leases.map((one) => (
             <tr key={`${one.metadata.namespace}/${one.metadata.name}`}>

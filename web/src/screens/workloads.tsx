@@ -23,6 +23,17 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
+// How long one that waits has waited: its own column is the first to go where a table is narrow.
+function WaitsFor({ row }: { row: WorkloadRow }) {
+  const wait = row.waitsSince ? waitOf(row, now.value) : null;
+  if (wait === null) return null;
+  return (
+    <span class="cut muted small" title={`It has waited for ${span(wait)}.`}>
+      {span(wait < 60 ? wait : Math.floor(wait / 60) * 60)}
+    </span>
+  );
+}
+
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
   {
@@ -30,9 +41,14 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     title: 'Status',
     value: (row) => row.statusText ?? row.status,
     state: (row) => row.status,
-    cell: (row) => <JobStatus row={row} />,
+    cell: (row) => (
+      <>
+        <JobStatus row={row} />
+        <WaitsFor row={row} />
+      </>
+    ),
     width: 176,
-    grow: 0.6,
+    grow: 0.8,
     filter: true,
   },
   {

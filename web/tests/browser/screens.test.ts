@@ -229,6 +229,20 @@ test('the rail has the words of Run:ai', async () => {
   await page.context().close();
 });
 
+test('the settings tell the versions, and who leads', async () => {
+  const page = await one.page();
+  await go(page, '/settings', 'Settings');
+  await page.waitForSelector('.facts:has-text("Swell"):has-text("0.1.0"):has-text("v1.37.2+swell")');
+  await page.getByText('swell-controller', { exact: true }).waitFor();
+  await page.route('**/leases', (route) => route.fulfill({ json: { items: [] } }));
+  await page.reload();
+  await page.waitForSelector('text=No leader is elected: one process is the whole control plane of this cluster.');
+  await page.route('**/leases', (route) => route.fulfill({ status: 403, json: { message: 'leases are not yours' } }));
+  await page.reload();
+  await page.waitForSelector('text=The leaders could not be read: leases are not yours');
+  await page.context().close();
+});
+
 test('no request leaves for another host', async () => {
   const page = await one.page();
   const hosts = new Set<string>();

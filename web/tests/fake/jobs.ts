@@ -69,8 +69,6 @@ function oneJob(call: Call, namespace: string, name: string): void {
   });
 }
 
-const LINES = 200;
-
 // A log of a pod that is gone ends before those of now begin.
 function log(call: Call, pod: string, uid?: string): void {
   const { fake, response, url } = call;
@@ -83,12 +81,13 @@ function log(call: Call, pod: string, uid?: string): void {
     at % 50 === 7
       ? '\u001b[31mloss is high\u001b[0m'
       : `step ${at} loss ${(2 / (at + 1)).toFixed(4)} of ${pod}${which}`;
-  const timeOf = (at: number) => new Date(Date.now() - (LINES - at + shift - 300 * start) * 1000).toISOString();
+  const timeOf = (at: number) => new Date(Date.now() - (fake.lines - at + shift - 300 * start) * 1000).toISOString();
   const line = (at: number) => `${timeOf(at)} ${textOf(at)}\n`;
   response.writeHead(200, { 'content-type': 'text/plain' });
-  if (!search.get('sinceTime')) for (let at = 0; at < LINES; at += 1) response.write(line(at));
+  const first = Math.max(0, fake.lines - Number(search.get('tailLines') ?? fake.lines));
+  if (!search.get('sinceTime')) for (let at = first; at < fake.lines; at += 1) response.write(line(at));
   if (search.get('follow') !== 'true') return void response.end();
-  let at = LINES;
+  let at = fake.lines;
   const timer = setInterval(() => response.write(line(at++)), 1000);
   response.on('close', () => clearInterval(timer));
 }

@@ -113,6 +113,7 @@ class Session {
     user: 'admin',
     groups: ['system:masters'],
     csrf: 'csrf-word',
+    version: '0.1.0',
     expires: new Date(Date.now() + 43200e3).toISOString(),
   };
 
@@ -200,6 +201,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
     world: makeWorld(jobs),
     requests: [],
     lost: new Set(),
+    lines: 200,
     boards: new Map(),
     opens: true,
     denied: new Set(),

@@ -64,9 +64,16 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.deepEqual([percent(1, 4), percent(1, 0), percent(null, 4)], ['25 %', '–', '–']);
   assert.deepEqual([bytes(0), bytes(1536), bytes(80 * 2 ** 30), bytes(undefined)], ['0 B', '1.5 KiB', '80 GiB', '–']);
   assert.deepEqual([gpuHours(5400), gpuHours(10), gpuHours(0)], ['1.5', '< 0.1', '0']);
-  assert.deepEqual([gpuTime(0), gpuTime(58), gpuTime(5400)], ['none', '58 GPU-seconds', '1.5 GPU-hours']);
+  assert.deepEqual(
+    [gpuTime(0), gpuTime(1), gpuTime(58), gpuTime(5400)],
+    ['none', '1 GPU-second', '58 GPU-seconds', '1.5 GPU-hours'],
+  );
   assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), '1.5 GPU-hours');
   assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: null }), 'none');
+  const account = { heldGpuSeconds: 1, heldGpuAsOf: '2026-01-01T00:00:00Z' };
+  const later = Date.parse('2026-01-01T01:00:00Z');
+  assert.equal(heldTimeText(account, 2, later), '2 GPU-hours', 'it holds two, and nothing was written since');
+  assert.equal(heldTimeText(account, 0, later), '1 GPU-second');
   assert.equal(heldTimeText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
   assert.equal(lostWorkText({ lostGpuSeconds: 58, heldGpuSeconds: 5400 }), '58 GPU-seconds of 1.5 GPU-hours');
   assert.equal(lostWorkText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), 'none');
@@ -84,13 +91,6 @@ test('the reason of a row does not name its workload again', () => {
   assert.equal(reasonText({ ...row, reason: 'Job sweep-3 is suspended' }), 'is suspended');
   assert.equal(reasonText({ ...row, reason: 'sweep-30-x7 failed' }), 'sweep-30-x7 failed');
   assert.equal(reasonText({ ...row, reason: null }), '');
-});
-
-test('the end of a long name is kept, by which names of one series differ', () => {
-  assert.deepEqual(nameParts('mnist-3'), ['mnist-3', '']);
-  assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
-  assert.deepEqual(nameParts('vision/tf-wide-deep-80-worker-1'), ['vision/tf-wide-deep-80', '-worker-1']);
-  assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_l', 'arge_model']);
   const counted = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. Needs 4 GPUs; 0 free.';
   assert.equal(reasonText({ ...row, reason: counted }), 'Needs 4 GPUs; 0 free.');
   assert.equal(
@@ -100,6 +100,13 @@ test('the end of a long name is kept, by which names of one series differ', () =
   const tainted =
     '0/3 nodes are available: 1 node(s) had untolerated taint {a: b}, 2 Insufficient nvidia.com/gpu. Needs 4 GPUs';
   assert.equal(reasonText({ ...row, reason: tainted }), tainted, 'the taint is said nowhere else');
+});
+
+test('the end of a long name is kept, by which names of one series differ', () => {
+  assert.deepEqual(nameParts('mnist-3'), ['mnist-3', '']);
+  assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
+  assert.deepEqual(nameParts('vision/tf-wide-deep-80-worker-1'), ['vision/tf-wide-deep-80', '-worker-1']);
+  assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_l', 'arge_model']);
 });
 
 test('a span of time has at most two units', () => {
@@ -506,6 +513,7 @@ test('spans of a workload grow on the page', () => {
   // One that was stopped waits since then.
   const stopped = { ...row, status: 'Preempted', waitSeconds: null, waitsSince: '2026-01-01T00:09:00Z' };
   assert.equal(waitOf(stopped, at), 60);
+  assert.equal(waitOf({ ...row, status: 'Suspended', waitSeconds: null }, at), null);
   assert.equal(runOf({ ...row, status: 'Failed', runSeconds: 12 }, at), 12);
 });
 
