@@ -20,6 +20,7 @@ export interface Source {
 }
 interface Kept {
   lines: LogLine[];
+  asked: number; // for so many lines at first
   last: string;
   read: boolean;
   done: boolean;
@@ -51,7 +52,7 @@ class Reader {
   of(part: LogPart): Kept {
     const known = this.kept.get(part.key);
     if (known) return known;
-    const made: Kept = { lines: [], last: '', read: false, done: false, missing: '' };
+    const made: Kept = { lines: [], asked: 0, last: '', read: false, done: false, missing: '' };
     this.kept.set(part.key, made);
     return made;
   }
@@ -70,7 +71,7 @@ class Reader {
         error: this.error,
         missing: this.chosen.filter((part) => this.of(part).missing).map((part) => part.key),
         read: own.every((one) => one.read),
-        cut: own.some((one) => one.lines.length >= this.tail()),
+        cut: own.some((one) => one.asked > 0 && one.lines.length >= one.asked),
       },
       fresh,
     );
@@ -94,7 +95,9 @@ class Reader {
   }
 
   private path(part: LogPart, more: Record<string, string | number | boolean>): string {
-    const { last } = this.of(part);
+    const kept = this.of(part);
+    const { last } = kept;
+    if (!last) kept.asked = this.tail();
     const from: Record<string, string | number> = last ? { sinceTime: last } : { tailLines: this.tail() };
     return kube.path(pathOfLog(this.namespace, part, this.all, { ...from, ...more }));
   }
