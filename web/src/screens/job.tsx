@@ -216,8 +216,6 @@ function copyShell(row: WorkloadRow, pod: string): void {
 
 const PLACE_COLUMNS: Column<JobMember>[] = [
   { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
-  { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
-  { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
   {
     key: 'status',
     title: 'Status',
@@ -253,6 +251,8 @@ const PLACE_COLUMNS: Column<JobMember>[] = [
     filter: true,
   },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
+  { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
+  { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
 ];
 
 const STATE_COLUMNS: Column<JobMember>[] = [
