@@ -556,6 +556,27 @@ TEST_F(ViewsTest, AnAttemptEndsWithItsCauseAndNotWithAPodThatWasMadeAnewAndStopp
   EXPECT_EQ(json::GetString(attempts[0], {"reason"}), "The node went down");
 }
 
+TEST_F(ViewsTest, TheOverviewNamesTheJobsThatFailOrHang) {
+  EXPECT_EQ(json::GetInt(See("overview", "admin-token"), {"failing", "total"}, -1), 0);
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
+         R"({"status":{"hang":{"ranks":[{"rank":0,"pod":"see-worker-0"}]},"conditions":)"
+         R"([{"type":"Hung","status":"True","message":"No rank moves."},)"
+         R"({"type":"Running","status":"True"}]}})");
+  Status("/apis/kubeflow.org/v1/namespaces/speech/pytorchjobs/hear",
+         R"({"status":{"failure":{"member":"hear-worker-0","container":"c","role":"container",)"
+         R"("reason":"ImagePullBackOff","waitsWith":"ImagePullBackOff"}}})");
+  Settle();
+  const json::Value overview = See("overview", "admin-token");
+  EXPECT_EQ(json::GetInt(overview, {"failing", "total"}), 2);
+  std::string failing;
+  for (const json::Value& one : json::GetArray(overview, {"failing", "rows"})) {
+    failing += StrCat(json::GetString(one, {"name"}), " ", json::GetString(one, {"statusText"}),
+                      " of ", json::GetString(one, {"status"}), "; ");
+  }
+  EXPECT_EQ(failing, "hear ImagePullBackOff of Pending; see Hung of Hung; ");
+  EXPECT_EQ(json::GetInt(See("overview", "jane-token"), {"failing", "total"}), 1);
+}
+
 TEST_F(ViewsTest, AJobThatRunsAgainAfterOneFailureIsNotSaidToFail) {
   Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
          R"({"status":{"failure":{"member":"see-worker-0","container":"c","role":"container",)"

@@ -14,6 +14,7 @@ namespace swell::ui {
 namespace {
 
 constexpr size_t kDecisionsShown = 20;
+constexpr size_t kFailingShown = 5;
 
 json::Array Squares(const cli::NodeView& node,
                     const NamespaceProjects& projects,
@@ -63,12 +64,41 @@ void AddGpus(const std::vector<cli::NodeView>& nodes, const ViewInput& input, js
                              {"idleHeld", IdleHeld(nodes, input)}};
 }
 
+// It gets no further by itself.
+bool Fails(const cli::JobView& job) {
+  const bool again = job.failure && job.failure->repeats() && !job.RunsAfterOneFailure();
+  return !job.over() && (again || !job.hung.empty());
+}
+
+// How many jobs fail or hang, and those that began to do so last.
+json::Object FailingOf(std::vector<const cli::JobView*> jobs, const ViewInput& input) {
+  const auto began = [](const cli::JobView* job) {
+    return job->failure && job->failure->time ? *job->failure->time
+                                              : job->created.value_or(WallTime());
+  };
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [&began](const auto* a, const auto* b) { return began(a) > began(b); });
+  json::Array rows;
+  for (const cli::JobView* job : jobs) {
+    if (rows.size() == kFailingShown) break;
+    const json::Object row = WorkloadRow(*job, input);
+    json::Object shown;
+    for (const char* field : {"namespace", "name", "kind", "status", "statusText", "reason"}) {
+      shown[field] = row.at(field);
+    }
+    rows.push_back(std::move(shown));
+  }
+  return json::Object{{"total", jobs.size()}, {"rows", std::move(rows)}};
+}
+
 void AddJobs(const ViewInput& input, bool& partial, json::Object& out) {
   int64_t running = 0, pending = 0;
   std::optional<WallTime> oldest;
+  std::vector<const cli::JobView*> failing;
   const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
     running += Runs(job) ? 1 : 0;
+    if (Fails(job)) failing.push_back(&job);
     const auto since = WaitsSince(job, input.now);
     if (!since) continue;
     ++pending;
@@ -76,6 +106,7 @@ void AddJobs(const ViewInput& input, bool& partial, json::Object& out) {
   }
   out["jobs"] = json::Object{
       {"running", running}, {"pending", pending}, {"oldestPendingSince", TimeOrNull(oldest)}};
+  out["failing"] = FailingOf(std::move(failing), input);
 }
 
 // From the account of use. Sums over the cluster are for all who see its nodes, as in its history.

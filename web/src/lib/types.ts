@@ -24,6 +24,7 @@ export interface GpuSquare {
 export interface OverviewData {
   gpus: { total: number; ready: number; held: number; free: number; idleHeld?: number | null };
   jobs: { running: number; pending: number; oldestPendingSince?: string | null };
+  failing?: { total: number; rows: FailingRow[] };
   preemptionsToday?: number | null;
   lostGpuSecondsToday?: number | null;
   pools: { name: string; total: number; held: number }[];
@@ -31,6 +32,7 @@ export interface OverviewData {
   decisions: Decision[];
   partial?: boolean;
 }
+export type FailingRow = Pick<WorkloadRow, 'namespace' | 'name' | 'kind' | 'status' | 'statusText' | 'reason'>;
 export interface Decision {
   time: string;
   reason: string;

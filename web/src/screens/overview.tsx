@@ -1,11 +1,11 @@
 // The cluster now: GPUs, jobs, pools, every GPU of every node, and the last decisions in words.
-import { clock, gpuHours, number, percent, secondsSince, span } from '../lib/format.ts';
+import { clock, gpuHours, number, percent, plural, reasonText, secondsSince, span } from '../lib/format.ts';
 import { now } from '../lib/clock.ts';
 import { useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { PENDING, RUNNING, hrefOf } from '../lib/router.ts';
 import type { OverviewData, ProjectRow, Rows } from '../lib/types.ts';
-import { Card, Empty, Head, HeldBar, NO_POOL, Tile, Waiting, tint } from '../parts/basic.tsx';
+import { Card, Empty, Head, HeldBar, JobStatus, NO_POOL, Name, Tile, Waiting, tint } from '../parts/basic.tsx';
 import { DecisionLine } from '../parts/decisions.tsx';
 import { GpuSquares, heldByOthers } from '../parts/gpus.tsx';
 import { ListTable } from '../parts/list_table.tsx';
@@ -47,7 +47,7 @@ function Tiles({ data }: { data: OverviewData }) {
         label="Pods preempted today"
         value={number(data.preemptionsToday)}
         note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`}
-        href="/events?reason=Preempted,Reclaimed"
+        href="/events?reason=Preempted,Reclaimed,Shrunk"
       />
     </div>
   );
@@ -143,6 +143,30 @@ function PoolList({ pools }: { pools: OverviewData['pools'] }) {
   );
 }
 
+// What gets no further unless somebody mends it.
+function Failing({ failing }: { failing: NonNullable<OverviewData['failing']> }) {
+  const { rows, total } = failing;
+  if (total === 0) return null;
+  return (
+    <Card title={`${plural(total, 'workload')} ${total === 1 ? 'fails or hangs' : 'fail or hang'}`}>
+      <ul class="feed plain">
+        {rows.map((row) => (
+          <li key={`${row.kind} ${row.namespace}/${row.name}`}>
+            <JobStatus row={row} />{' '}
+            <a class="cut" href={hrefOf.job(row)} aria-label={`${row.namespace}/${row.name}`}>
+              <Name text={`${row.namespace}/${row.name}`} />
+            </a>
+            <div class="two-lines muted small" title={row.reason ?? undefined}>
+              {reasonText(row)}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {total > rows.length && <p class="muted small">These failed last.</p>}
+    </Card>
+  );
+}
+
 function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
   return (
     <Card title="Decisions" right={<More href="/events" text="All events" />}>
@@ -210,6 +234,7 @@ export function Overview() {
           <NodesCard nodes={data.nodes} />
         </div>
         <div class="stack">
+          {data.failing && <Failing failing={data.failing} />}
           <PoolList pools={data.pools} />
           <Decisions decisions={data.decisions} />
         </div>

@@ -253,6 +253,16 @@ test('no request leaves for another host', async () => {
   await page.context().close();
 });
 
+test('the overview names the workloads that fail or hang', async () => {
+  const page = await one.page();
+  const bad = one.fake.world.jobs.filter((row) => row.status === 'Hung' || /BackOff$/.test(row.statusText ?? ''));
+  assert.ok(bad[0]);
+  const card = page.locator('.card', { has: page.getByText(/^\d+ workloads? (?:fails or hangs|fail or hang)$/) });
+  await card.getByRole('link', { name: `${bad[0].namespace}/${bad[0].name}`, exact: true }).click();
+  await page.waitForSelector(`h1:has-text("${bad[0].name}")`);
+  await page.context().close();
+});
+
 test('a number leads to what it is made of', async () => {
   const page = await one.page();
   await page.getByRole('link', { name: /Pending workloads/ }).click();

@@ -414,6 +414,7 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
 export function overview(world: World): OverviewData {
   const held = world.nodes.reduce((sum, one) => sum + one.gpus.held, 0);
   const pending = world.jobs.filter((row) => row.status === 'Pending');
+  const failing = world.jobs.filter((row) => row.status === 'Hung' || /BackOff$/.test(row.statusText ?? ''));
   const idle = world.nodes.flatMap((one) => one.gpuDevices).filter((gpu) => gpu.idleSince).length;
   return {
     gpus: {
@@ -428,6 +429,7 @@ export function overview(world: World): OverviewData {
       pending: pending.length,
       oldestPendingSince: pending.map((row) => row.created ?? '').sort()[0] ?? null,
     },
+    failing: { total: failing.length, rows: failing.slice(0, 5) },
     preemptionsToday: 7,
     lostGpuSecondsToday: 5400,
     pools: world.pools.map((pool) => ({ name: pool.name, total: pool.gpus.total, held: pool.gpus.held })),
