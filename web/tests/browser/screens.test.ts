@@ -210,6 +210,27 @@ test('the name of a row stays in sight while its table is scrolled sideways', as
   await page.context().close();
 });
 
+test('menus and the choices of a form are whole on a phone', async () => {
+  const page = await one.page({ width: 390 });
+  await go(page, '/workloads', 'Workloads');
+  for (const name of ['Add a filter', 'Choose columns', 'Views']) {
+    await page.getByRole('button', { name }).click();
+    const [left, right] = await page.locator('.menu').evaluate((menu) => {
+      const box = menu.getBoundingClientRect();
+      return [box.left, box.right];
+    });
+    assert.ok((left ?? -1) >= 0 && (right ?? 999) <= 390, `${name}: from ${left} to ${right}`);
+    await page.keyboard.press('Escape');
+  }
+  await page.getByRole('button', { name: 'New workload' }).click();
+  const cut = await page
+    .locator('dialog .check')
+    .evaluateAll((all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.textContent));
+  assert.deepEqual(cut, []);
+  assert.ok((await page.locator('dialog .check').count()) > 1);
+  await page.context().close();
+});
+
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
   assert.deepEqual(await texts(page, 'nav.rail li a'), [
