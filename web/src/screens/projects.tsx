@@ -436,7 +436,9 @@ function Borrowed({ row, others }: { row: ProjectRow; others: ProjectRow[] }) {
     <Card title="Borrowed">
       <p class="sentence">{`${row.name} holds ${plural(over, 'GPU')} over its quota.`}</p>
       <p class="muted" style={{ margin: '8px 0' }}>
-        They are idle quota of these projects, which can take them back at any time:
+        {owners.length > 0
+          ? 'These projects leave a part of their quota idle, and can take it back at any time:'
+          : 'No project leaves a part of its quota idle: what is over the quota belongs to nobody.'}
       </p>
       <ProjectList rows={owners} textOf={(one) => `${heldText(one)}, ${plural(quotaLeft(one), 'GPU')} unused`} />
       {owners.length === 0 && <p class="muted">No project has an unused quota: these GPUs belong to nobody.</p>}

@@ -25,7 +25,8 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
 
 // How long one that waits has waited: its own column is the first to go where a table is narrow.
 function WaitsFor({ row }: { row: WorkloadRow }) {
-  const wait = row.waitsSince ? waitOf(row, now.value) : null;
+  const fails = row.statusText !== undefined && row.statusText !== row.status;
+  const wait = row.waitsSince && !fails ? waitOf(row, now.value) : null;
   if (wait === null) return null;
   return (
     <span class="cut muted small" title={`It has waited for ${span(wait)}.`}>

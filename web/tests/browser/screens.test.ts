@@ -231,6 +231,23 @@ test('menus and the choices of a form are whole on a phone', async () => {
   await page.context().close();
 });
 
+test('what a project borrows is said to be of others only where they leave some idle', async () => {
+  const page = await one.page();
+  const others = one.fake.world.projects.filter((row) => row.name !== 'robotics');
+  const before = others.map((row) => row.resources.gpu.held);
+  await go(page, '/project?name=robotics&tab=borrowing', 'robotics');
+  await page.waitForSelector('.card:has-text("Borrowed"):has-text("leave a part of their quota idle")');
+  for (const row of others) row.resources.gpu.held = row.resources.gpu.quota ?? 0;
+  one.fake.changed();
+  await page.waitForSelector('.card:has-text("Borrowed"):has-text("belongs to nobody")');
+  assert.equal(await page.getByText('can take it back').count(), 0);
+  others.forEach((row, at) => {
+    row.resources.gpu.held = before[at] ?? 0;
+  });
+  one.fake.changed();
+  await page.context().close();
+});
+
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
   assert.deepEqual(await texts(page, 'nav.rail li a'), [
