@@ -50,8 +50,8 @@ export const AUDIT_COLUMNS: Column<AuditEvent>[] = [
     grow: 0.3,
   },
   { key: 'user', title: 'User', value: userOf, width: 160, filter: true },
-  { key: 'verb', title: 'Verb', value: (row) => row.verb, width: 90, grow: 0.3, filter: true },
-  { key: 'resource', title: 'Resource', value: resourceOf, width: 150, filter: true },
+  { key: 'verb', title: 'Verb', value: (row) => row.verb, width: 90, grow: 0.3, filter: true, spare: 2 },
+  { key: 'resource', title: 'Resource', value: resourceOf, width: 150, filter: true, spare: 1 },
   {
     key: 'namespace',
     title: 'Namespace',

@@ -86,6 +86,7 @@ const COLUMNS: Column<CronRow>[] = [
     cell: (row) => <RunLink row={row} run={row.lastRun} />,
     width: 240,
     grow: 1.4,
+    spare: 1,
   },
   { key: 'active', title: 'Active', value: (row) => row.active, width: 76, grow: 0.2, num: true, spare: 3 },
   {

@@ -36,7 +36,7 @@ export const EVENT_COLUMNS: Column<EventRow>[] = [
     grow: 0.6,
     filter: true,
   },
-  { key: 'kind', title: 'Kind', value: (row) => objectOf(row).kind, width: 110, grow: 0.4, filter: true },
+  { key: 'kind', title: 'Kind', value: (row) => objectOf(row).kind, width: 110, grow: 0.4, filter: true, spare: 1 },
   {
     key: 'namespace',
     title: 'Namespace',
@@ -63,10 +63,10 @@ export const EVENT_COLUMNS: Column<EventRow>[] = [
         {row.message}
       </span>
     ),
-    width: 320,
+    width: 250,
     grow: 3,
   },
-  { key: 'count', title: 'Count', value: (row) => row.count ?? 1, width: 70, grow: 0.2, num: true },
+  { key: 'count', title: 'Count', value: (row) => row.count ?? 1, width: 70, grow: 0.2, num: true, spare: 2 },
   { key: 'type', title: 'Type', value: (row) => row.type, width: 90, grow: 0.3, filter: true, hidden: true },
 ];
 export function eventKey(row: EventRow): string {

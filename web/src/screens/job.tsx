@@ -247,7 +247,7 @@ const PLACE_COLUMNS: Column<JobMember>[] = [
       ) : (
         <span class="muted">–</span>
       ),
-    width: 150,
+    width: 130,
     filter: true,
   },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
@@ -331,6 +331,7 @@ function shellColumn(job: WorkloadRow): Column<JobMember> {
     cell: (row) => <Shell job={job} member={row} />,
     width: 156,
     grow: 0.2,
+    spare: 1,
   };
 }
 

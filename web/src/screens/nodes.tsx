@@ -104,6 +104,7 @@ const COLUMNS: Column<NodeRow>[] = [
       ),
     width: 150,
     filter: true,
+    spare: 4,
   },
   {
     key: 'gpus',
@@ -131,7 +132,7 @@ const COLUMNS: Column<NodeRow>[] = [
     grow: 0.3,
     num: true,
   },
-  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true },
+  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true, spare: 5 },
   {
     key: 'idle',
     title: 'Idle',
@@ -139,6 +140,7 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 70,
     grow: 0.3,
     num: true,
+    spare: 3,
   },
   { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 6 },
   {

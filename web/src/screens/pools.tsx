@@ -302,6 +302,7 @@ const COLUMNS: Column<PoolRow>[] = [
     title: 'Label',
     value: labelText,
     width: 170,
+    spare: 1,
   },
   {
     key: 'nodes',

@@ -118,6 +118,7 @@ const COLUMNS: Column<TreeRow>[] = [
     width: 106,
     grow: 0.3,
     num: true,
+    spare: 3,
   },
   {
     key: 'fair',
@@ -127,6 +128,7 @@ const COLUMNS: Column<TreeRow>[] = [
     width: 100,
     grow: 0.3,
     num: true,
+    spare: 2,
   },
   {
     key: 'limit',
@@ -441,7 +443,6 @@ function Borrowed({ row, others }: { row: ProjectRow; others: ProjectRow[] }) {
           : 'No project leaves a part of its quota idle: what is over the quota belongs to nobody.'}
       </p>
       <ProjectList rows={owners} textOf={(one) => `${heldText(one)}, ${plural(quotaLeft(one), 'GPU')} unused`} />
-      {owners.length === 0 && <p class="muted">No project has an unused quota: these GPUs belong to nobody.</p>}
     </Card>
   );
 }

@@ -49,7 +49,7 @@ const COLUMNS: Column<UserRow>[] = [
     width: 180,
   },
   { key: 'role', title: 'Role', value: (row) => row.role, width: 132, grow: 0.5, filter: true },
-  { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200 },
+  { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200, spare: 1 },
   {
     key: 'projects',
     title: 'Projects',

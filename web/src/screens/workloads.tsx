@@ -23,7 +23,8 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
-// How long one that waits has waited: its own column is the first to go where a table is narrow.
+// How long one that waits for its turn has waited: its own column is the first to go where a table is narrow. The cause
+// of one that cannot start needs the room.
 function WaitsFor({ row }: { row: WorkloadRow }) {
   const fails = row.statusText !== undefined && row.statusText !== row.status;
   const wait = row.waitsSince && !fails ? waitOf(row, now.value) : null;
@@ -36,7 +37,7 @@ function WaitsFor({ row }: { row: WorkloadRow }) {
 }
 
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
-  { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
+  { key: 'name', title: 'Workload', value: (row) => row.name, width: 160, grow: 1.6 },
   {
     key: 'status',
     title: 'Status',
@@ -61,7 +62,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
         {reasonText(row) || '–'}
       </span>
     ),
-    width: 200,
+    width: 170,
     grow: 2.4,
   },
   {
@@ -75,7 +76,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   },
   { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true, filter: true },
   { key: 'pool', title: 'Node pool', value: (row) => row.pool ?? NO_POOL, width: 130, hidden: true, filter: true },
-  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 100, grow: 0.4, filter: true, spare: 4 },
+  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 130, grow: 0.4, filter: true, spare: 4 },
   {
     key: 'preemptible',
     title: 'Preemptible',
@@ -97,6 +98,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     width: 100,
     grow: 0.4,
     num: true,
+    spare: 1,
   },
   {
     key: 'gpus',
@@ -118,6 +120,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     cell: (row) => <ProgressCell row={row} />,
     width: 120,
     grow: 0.6,
+    spare: 2,
   },
   {
     key: 'eta',

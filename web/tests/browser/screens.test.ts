@@ -169,8 +169,9 @@ test('a name is cut only where there is no room for it', async () => {
   await page.context().close();
 });
 
-test('no table is wider than a screen of 1280', async () => {
+test('no list is wider than a screen of 1024, and no other table than one of 1280', async () => {
   const page = await one.page({ width: 1280 });
+  const lists = await one.page({ width: 1024 });
   let tables = 0;
   for (const [address, heading, part] of SCREENS) {
     await go(page, address, heading);
@@ -187,10 +188,17 @@ test('no table is wider than a screen of 1280', async () => {
         .map((cell) => cell.textContent),
     );
     assert.deepEqual(over, [], `${address}: cells that run into the next`);
+    await go(lists, address, heading);
+    await lists.waitForSelector(part);
+    for (const box of await lists.locator('.grid-scroll').all()) {
+      const [inside, wide] = await box.evaluate((element) => [element.clientWidth, element.scrollWidth]);
+      assert.ok((wide ?? 0) <= (inside ?? 0), `${address}: a list of ${wide} px in ${inside}`);
+    }
     await shot(page, `wide${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
   }
   assert.ok(tables > 10);
   await page.context().close();
+  await lists.context().close();
 });
 
 test('the name of a row stays in sight while its table is scrolled sideways', async () => {
