@@ -122,7 +122,9 @@ export function gpuHours(seconds: number | null | undefined): string {
 // Hours of one GPU; little time in smaller units, so that what is known does not read as nothing.
 export function gpuTime(seconds: number): string {
   if (seconds <= 0) return 'none';
-  return seconds < 360 ? plural(Math.round(seconds), 'GPU-second') : `${gpuHours(seconds)} GPU-hours`;
+  if (seconds < 360) return plural(Math.round(seconds), 'GPU-second');
+  const hours = gpuHours(seconds);
+  return `${hours} ${hours === '1' ? 'GPU-hour' : 'GPU-hours'}`;
 }
 
 interface GpuAccount {

@@ -328,7 +328,6 @@ export interface WhyData {
   next?: string; // what a user does about it
   wouldStartWith?: string[]; // each alone
   start?: string; // when it starts as things are, or why that is not told
-  ahead?: { namespace: string; name: string }[];
   displaces?: ({ namespace: string; name: string; members?: number } | string)[];
 }
 export interface UserRow {

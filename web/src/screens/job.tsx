@@ -118,11 +118,13 @@ function NextStep({ why, status }: { why: WhyData; status: string }) {
 }
 
 // What swell why says of it, and nothing where that says nothing.
-function Starts({ changes, start }: { changes: string[]; start?: string }) {
+function Starts({ changes, start, runs }: { changes: string[]; start?: string; runs: boolean }) {
   if (changes.length === 0 && !start) return null;
+  const what = runs ? 'What would let it grow' : 'What would start it';
   return (
-    <Card title={changes.length > 0 ? 'What would start it' : 'When it starts'}>
+    <Card title={changes.length > 0 ? what : 'When it starts'}>
       {start && <p style={{ whiteSpace: 'pre-line' }}>{start}</p>}
+      {changes.length > 1 && <p class="muted">Any one of these would do:</p>}
       <ul class="stack" style={{ gap: '8px' }}>
         {changes.map((change) => (
           <li key={change}>
@@ -130,23 +132,6 @@ function Starts({ changes, start }: { changes: string[]; start?: string }) {
           </li>
         ))}
       </ul>
-    </Card>
-  );
-}
-
-function Ahead({ jobs }: { jobs: NonNullable<WhyData['ahead']> }) {
-  if (jobs.length === 0) return null;
-  return (
-    <Card title="Ahead in the queue">
-      <ol class="stack" style={{ gap: '4px' }}>
-        {jobs.map((one) => (
-          <li key={`${one.namespace}/${one.name}`}>
-            <a href={hrefOf.workloads({ q: one.name })}>
-              {one.namespace}/{one.name}
-            </a>
-          </li>
-        ))}
-      </ol>
     </Card>
   );
 }
@@ -185,8 +170,7 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       <Needs needs={why.needs ?? {}} />
       <div class="columns">
         <NextStep why={why} status={row.status} />
-        <Starts changes={why.wouldStartWith ?? []} start={why.start} />
-        <Ahead jobs={why.ahead ?? []} />
+        <Starts changes={why.wouldStartWith ?? []} start={why.start} runs={row.members.running > 0} />
         <Displaced jobs={why.displaces ?? []} />
       </div>
     </div>

@@ -256,6 +256,24 @@ test('what a project borrows is said to be of others only where they leave some 
   await page.context().close();
 });
 
+test('a workload that runs is told what would let it grow, one that waits what would start it', async () => {
+  const page = await one.page();
+  const [runs, waits] = ['Running', 'Pending'].map((status) =>
+    one.fake.world.jobs.find((row) => row.status === status),
+  );
+  assert.ok(runs && waits);
+  runs.members.requested += 1;
+  for (const [row, title] of [
+    [runs, 'What would let it grow'],
+    [waits, 'What would start it'],
+  ] as const) {
+    await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=why`, row.name);
+    await page.waitForSelector(`.card:has-text("${title}"):has-text("Any one of these would do")`);
+  }
+  runs.members.requested -= 1;
+  await page.context().close();
+});
+
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
   assert.deepEqual(await texts(page, 'nav.rail li a'), [

@@ -633,6 +633,15 @@ export function why(row: WorkloadRow | undefined): WhyData {
       next: `swell describe ${row.name} -n ${row.namespace} shows what its node tried`,
       wouldStartWith: [],
     };
+  const { running, requested } = row.members;
+  if (row.status === 'Running' && running < requested)
+    return {
+      sentence: `${row.name} runs with ${running} of ${requested} pods; the others wait`,
+      lines: [],
+      status: row.status,
+      waits: true,
+      wouldStartWith: ['vision/resnet-3 ends (4 GPUs on node-1)', 'one more node like node-1'],
+    };
   if (row.status !== 'Pending')
     return { sentence: `${row.name} is ${row.status}.`, lines: [], status: row.status, waits: false };
   return {
@@ -647,7 +656,6 @@ export function why(row: WorkloadRow | undefined): WhyData {
     ],
     needs: { gpus: row.gpus.requested, pool: row.pool, members: row.members.requested },
     wouldStartWith: [`a GPU quota of ${row.gpus.requested} for ${row.project}`, 'one more node like node-1'],
-    ahead: [{ namespace: 'vision', name: 'resnet-3' }],
     displaces: [{ namespace: 'vision', name: 'unet-4', members: 2 }],
   };
 }

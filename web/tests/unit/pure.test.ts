@@ -65,8 +65,8 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.deepEqual([bytes(0), bytes(1536), bytes(80 * 2 ** 30), bytes(undefined)], ['0 B', '1.5 KiB', '80 GiB', '–']);
   assert.deepEqual([gpuHours(5400), gpuHours(10), gpuHours(0)], ['1.5', '< 0.1', '0']);
   assert.deepEqual(
-    [gpuTime(0), gpuTime(1), gpuTime(58), gpuTime(5400)],
-    ['none', '1 GPU-second', '58 GPU-seconds', '1.5 GPU-hours'],
+    [gpuTime(0), gpuTime(1), gpuTime(58), gpuTime(3600), gpuTime(5400)],
+    ['none', '1 GPU-second', '58 GPU-seconds', '1 GPU-hour', '1.5 GPU-hours'],
   );
   assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), '1.5 GPU-hours');
   assert.equal(heldTimeText({ lostGpuSeconds: 0, heldGpuSeconds: null }), 'none');
