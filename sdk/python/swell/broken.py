@@ -4,8 +4,16 @@ The body of a `for` belongs to the script: if it raised, the loop would be over.
 raise. It notes the loss here, what the script's body computes from then on stays in this process, and the `step` of
 optimizers and schedulers does nothing. When the body has ended, `batches` forms a new group and repeats the step.
 
-What always holds: while `active` is False nothing is hidden, and errors of collectives go to the script.
+What always holds: while `active` is False nothing is hidden, and errors of collectives go to the script. What
+`hold_back` sets on an object is not in its state.
 """
+
+import functools
+import types
+
+# Of optimizers, schedulers, GradScalers, and averages of weights (torch's and those of others).
+_COUNTING = ("step", "update", "update_parameters")
+_MARK = "swell_guard"
 
 
 class GuardedStep:
@@ -37,16 +45,53 @@ class StepGuard:
         self.error = self.error or error
 
     def hold_back(self, things):
-        """While a step is broken, `step` and `update` of these objects do nothing: the step is repeated."""
+        """While a step is broken, the methods by which these objects count it do nothing: the step is repeated."""
         for thing in things:
-            for name in ("step", "update"):
-                method = getattr(thing, name, None)
-                if callable(method) and hasattr(thing, "state_dict") and not hasattr(method, "swell_guard"):
-                    setattr(thing, name, self._unless_broken(method))
+            names = [name for name in _COUNTING if self._must_hold(thing, name)]
+            for name in names:
+                _replace(thing, name, self._unless_broken)
+            if names:
+                _replace(thing, "state_dict", _without_replaced)
 
-    def _unless_broken(self, method):
-        def held_back(*arguments, **named):
-            return None if self.broken() else method(*arguments, **named)
+    def _must_hold(self, thing, name):
+        method = getattr(thing, name, None)
+        return callable(method) and hasattr(thing, "state_dict") and not hasattr(method, _MARK)
 
-        held_back.swell_guard = self
+    def _unless_broken(self, name, method):
+        def held_back(thing, *arguments, **named):
+            if not self.broken():
+                return method(thing, *arguments, **named)
+            if name == "update" and hasattr(thing, "unscale_"):
+                # A GradScaler refuses to unscale the repeated step if this one was unscaled and not updated.
+                method(thing, thing.get_scale())
+            return None
+
         return held_back
+
+
+def _replace(thing, name, changed):
+    """Sets a method of one object. It is a method again, so that copies of the object have their own."""
+    method = getattr(thing, name)
+    if getattr(method, "__self__", None) is thing:
+        function = method.__func__
+    else:
+        # One that was replaced before: torch's schedulers do so to an optimizer's `step`.
+        def function(_, *arguments, **named):
+            return method(*arguments, **named)
+
+    # The marks of those schedulers stay on it, else they warn.
+    replacement = functools.wraps(method)(changed(name, function))
+    setattr(replacement, _MARK, True)
+    setattr(thing, name, types.MethodType(replacement, thing))
+
+
+def _without_replaced(_, state_dict):
+    """The state of torch's schedulers is all that they have, so it would have these methods."""
+
+    def own_state(thing, *arguments, **named):
+        state = state_dict(thing, *arguments, **named)
+        if not isinstance(state, dict) or not any(hasattr(value, _MARK) for value in state.values()):
+            return state
+        return {key: value for key, value in state.items() if not hasattr(value, _MARK)}
+
+    return own_state
