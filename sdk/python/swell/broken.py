@@ -11,7 +11,7 @@ What always holds: while `active` is False nothing is hidden, and errors of coll
 import functools
 import types
 
-# Of optimizers, schedulers, GradScalers, and averages of weights (torch's and those of others).
+# Optimizers, schedulers, GradScalers and averages of weights have them.
 _COUNTING = ("step", "update", "update_parameters")
 _MARK = "swell_guard"
 
