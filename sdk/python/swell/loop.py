@@ -19,9 +19,11 @@ What always holds:
 
 import numbers
 import random
+import sys
 from collections import deque
 
 from swell.own_time import elements_of
+from swell.plain import is_part
 from swell.sampler import ResumableDistributedSampler
 from swell.stream import Stream
 from swell.weight import Weight
@@ -123,6 +125,24 @@ def _check_keep(keep):
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
             what = type(thing).__name__
             raise TypeError(f"keep[{name!r}] is a {what}: expected an object with state_dict and load_state_dict")
+        if any(map(is_part, _parameters(thing))) or _has_fsdp(thing):
+            raise TypeError(
+                f"keep[{name!r}] is spread over the ranks (FSDP, tensor parallel), and job.batches saves what rank 0 "
+                "has; use a loop of your own with swell.Sharded"
+            )
+
+
+def _parameters(thing):
+    """Those of a model or an optimizer."""
+    if hasattr(thing, "param_groups"):
+        return [parameter for group in thing.param_groups for parameter in group["params"]]
+    return thing.parameters() if hasattr(thing, "named_modules") else []
+
+
+def _has_fsdp(thing):
+    """Whether it is a model of torch's first FSDP, whose parts are plain tensors."""
+    fsdp = getattr(sys.modules.get("torch.distributed.fsdp"), "FullyShardedDataParallel", None)
+    return fsdp is not None and hasattr(thing, "modules") and any(isinstance(part, fsdp) for part in thing.modules())
 
 
 def _load_checkpoint(job, found, load):

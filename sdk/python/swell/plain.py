@@ -20,8 +20,12 @@ class NotPlain(TypeError):
     """The state holds something that only pickle can keep. The message says where and of which type."""
 
 
+class OnlyPart(TypeError):
+    """The state holds this rank's part of a tensor that is spread over the ranks. The message says where."""
+
+
 def flatten(value, path="state"):
-    """`value` with NumPy arrays and numbers in plain form. Raises NotPlain."""
+    """`value` with NumPy arrays and numbers in plain form. Raises NotPlain and OnlyPart."""
     kind = type(value)
     if kind in _LEAVES:
         return value
@@ -35,6 +39,7 @@ def flatten(value, path="state"):
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None:
         if isinstance(value, torch.Tensor) or kind in (torch.Size, torch.dtype):
+            check_whole(value, path)
             return value
         if numpy is not None and kind is numpy.ndarray and value.dtype.kind in _SAFE_NUMPY_KINDS:
             data = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
@@ -48,6 +53,22 @@ def check_keys(value, path):
     for key in value:
         if type(key) not in (str, int, float, bool, tuple, type(None)):
             raise NotPlain(f"{path} has a key of type {_name(type(key))}")
+
+
+def check_whole(value, path):
+    if is_part(value):
+        raise OnlyPart(
+            f"{path} is spread over the ranks (FSDP, tensor parallel), and a checkpoint of rank 0 would have its part "
+            "alone; save with swell.Sharded"
+        )
+
+
+def is_part(value):
+    """Whether it is a DTensor or ShardedTensor of which other ranks have other parts."""
+    placements = getattr(value, "placements", None)
+    if placements is not None:
+        return not all(placement.is_replicate() for placement in placements)
+    return hasattr(value, "local_shards")
 
 
 def restore(value):

@@ -41,17 +41,18 @@ class Snapshot:
         _copy_all([(flat[key], source) for key, (source, _) in self._storages.items()], self._torch)
         return self._rebuild(self._state, flat)
 
-    def _find(self, value):
+    def _find(self, value, path="state"):
         if type(value) in self._kinds and self._is_dense(value):
             self._find_storage(value)
         elif type(value) in (dict, OrderedDict):
-            plain.check_keys(value, "state")
-            for item in value.values():
-                self._find(item)
+            plain.check_keys(value, path)
+            for key, item in value.items():
+                self._find(item, f"{path}[{key!r}]")
         elif type(value) in (list, tuple):
-            for item in value:
-                self._find(item)
+            for i, item in enumerate(value):
+                self._find(item, f"{path}[{i}]")
         elif isinstance(value, self._torch.Tensor):
+            plain.check_whole(value, path)
             # It is more than its bytes.
             raise plain.NotPlain(f"a tensor of type {type(value).__qualname__}")
 
