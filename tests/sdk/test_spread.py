@@ -1,4 +1,4 @@
-"""State that is spread over the ranks is no state of rank 0: the SDK refuses it by name, and says what saves it."""
+"""The SDK refuses to save state that is spread over the ranks as rank 0's, names it, and says what saves it."""
 
 import unittest
 import warnings
