@@ -3,6 +3,7 @@
 import signal
 import unittest
 from types import SimpleNamespace
+from unittest import mock
 
 import support  # noqa: F401  (puts the SDK on the path)
 import swell
@@ -75,6 +76,43 @@ class KeepTest(unittest.TestCase):
         found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": {"model": {}}})
         with self.assertRaisesRegex(RuntimeError, "^CUDA out of memory$"):
             first(job_with(found), {"model": Full()})
+
+
+class FinishTest(support.FolderTest):
+    def job(self):
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        return swell.Job(env=swell.Env(), checkpoints=self.path("checkpoints"))
+
+    def steps(self, last=None):
+        """The steps that a new job does, of ten; in the step `last` it calls finish."""
+        job, done = self.job(), []
+        for _ in job.batches([1.0] * 10, 1, 1, {"kept": Kept()}):
+            done.append(job.step)
+            if job.step == last:
+                job.finish()
+        self.assertEqual(job.checkpoints.latest(), job.step)
+        self.assertEqual(job.progress.total, job.step)
+        return done
+
+    def test_the_step_that_calls_finish_is_the_last_and_is_saved(self):
+        self.assertEqual(self.steps(last=3), [0, 1, 2, 3])
+        self.assertEqual(self.steps(), [])  # restarted, for instance because another member failed at its end
+
+    def test_a_job_whose_loop_has_finished_may_have_another_loop(self):
+        job = self.job()
+        for folder in ("one", "two"):
+            job.checkpoints = swell.CheckpointManager(self.path(folder))
+            done = [job.finish() for _ in job.batches([1.0] * 4, 1, 1, {"kept": Kept()})]
+            self.assertEqual(len(done), 1)
+
+    def test_a_break_is_told(self):
+        job = self.job()
+        with mock.patch("swell.report.complain") as complain:
+            for _ in job.batches([1.0] * 10, 1, 1, {"kept": Kept()}):
+                if job.step == 3:
+                    break
+        complain.assert_called_once()
+        self.assertRegex(complain.call_args[0][0], r"^the script left job.batches in step 4, .* call job.finish\(\)")
 
 
 class GroupTest(unittest.TestCase):

@@ -14,6 +14,7 @@ What always holds:
 * Every record is trained once per epoch, however often the job is preempted or resized.
 * The gradient is that of the mean loss over the whole job's batch, also if ranks have shares of different size:
   `Job.parallel` weighs them.
+* `Job.finish` ends the loop after the step in which all ranks call it, as the last epoch does.
 * A resumed run draws the same random numbers as an undisturbed one, unless the loader has worker processes.
 """
 
@@ -22,6 +23,7 @@ import random
 import sys
 from collections import deque
 
+from swell import report
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.sampler import ResumableDistributedSampler
@@ -36,14 +38,16 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     _check_keep(keep)
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
+    job.finishing = False
 
     def state():
         kept = {name: thing.state_dict() for name, thing in keep.items()}
-        return {"step": step, "sampler": sampler.state_dict(), "keep": kept}
+        return {"step": step, "sampler": sampler.state_dict(), "keep": kept, "finished": job.finishing}
 
     def load(state):
         nonlocal step
         step = state["step"]
+        job.finishing = state.get("finished", False)
         sampler.load_state_dict(state["sampler"])
         for name, thing in keep.items():
             if name not in state["keep"]:
@@ -55,14 +59,15 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     if found is not None:
         _load_checkpoint(job, found, load)
         if job.env.leader:
-            print(f"swell: continues from step {step}", flush=True)
+            does = "was finished at" if job.finishing else "continues from"
+            print(f"swell: {does} step {step}", flush=True)
     prefetches = getattr(loader, "num_workers", 0) > 0
     job._hold_back(keep.values())
     job.show_rates(keep.values())
 
     job.progress.total, job.progress.epochs = sampler.steps_per_epoch * epochs, epochs
     job.progress.enter("data", step)
-    while sampler.epoch < epochs:
+    while sampler.epoch < epochs and not job.finishing:
         place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{job.env.rank}"
         generator.manual_seed(random.Random(place).getrandbits(63))
         for batch in loader:
@@ -72,11 +77,17 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             job.progress.epoch = sampler.epoch
             job.own_time.elements = elements_of(batch)
             drawn = job._begin_step()
-            yield batch
+            try:
+                yield batch
+            except GeneratorExit:
+                _tell_of_break(job)
+                raise
             try:
                 job._end_step()
                 sampler.commit()
                 step += 1
+                if job.finishing:
+                    break
                 if checkpoint_every and step % checkpoint_every == 0:
                     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics, wait=False)
                 changed = job.step_done(step, state, sampler.epoch, job.metrics, records)
@@ -84,6 +95,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 if not job._can_recover(error):
                     job._keep_for_restart(error, state)
                     raise
+                job.finishing = False
                 job._recover(error, state, load, drawn)
                 break
             job.progress.enter("data")
@@ -96,8 +108,19 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             sampler.next_epoch()
     job.weight = Weight()
     job.step, job.epoch = step, sampler.epoch
+    if job.finishing:
+        job.progress.total = step
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
     job.progress.enter("done", step)
+
+
+def _tell_of_break(job):
+    # Silent where an error ends the script: then the generator goes with the frames of its traceback.
+    if job.env.leader and not hasattr(sys, "last_value") and not sys.is_finalizing():
+        report.complain(
+            f"the script left job.batches in step {job.step + 1}, which is in no checkpoint; to end the training with "
+            "one, call job.finish() in place of break, on every rank"
+        )
 
 
 def _check_counts(batch_size, epochs):

@@ -14,6 +14,7 @@ What always holds:
 import contextlib
 import json
 import math
+import numbers
 import os
 import threading
 import time
@@ -192,6 +193,18 @@ def _persist_file(checkpoints, memory, environ):
     with contextlib.suppress(OSError):
         remove_quietly(path)  # of a process that was restarted in this pod: this one continues from the copy
     return path
+
+
+def save_seconds(given):
+    """`given`, or the manifest's interval; None if it has none."""
+    if given is not None:
+        if not isinstance(given, numbers.Real) or not given >= 0:
+            raise ValueError(f"checkpoint_seconds={given!r:.80}: expected a number of seconds, 0 or more")
+        return given
+    try:
+        return max(0.0, float(os.environ.get("SWELL_CHECKPOINT_SECONDS", "")))
+    except ValueError:
+        return None
 
 
 def _yield_to_the_training():

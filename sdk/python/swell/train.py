@@ -15,7 +15,6 @@ What always holds:
 import atexit
 import contextlib
 import math
-import numbers
 import os
 import sys
 import time
@@ -36,7 +35,7 @@ from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import Group, LostPeer, destroy_group, finish, is_lost_peer
-from swell.saving import Saver
+from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
 
@@ -80,6 +79,7 @@ class Job:
         self.resizes = 0
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
+        self.finishing = False  # the step of `batches` under way is the last
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
         self.weight = Weight()  # of the current step of `batches`
@@ -105,7 +105,7 @@ class Job:
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
         self._optimizers = []  # whose learning rates are in the curves
         self._clock = clock
-        self._save_seconds = _save_seconds(checkpoint_seconds)
+        self._save_seconds = save_seconds(checkpoint_seconds)
         if self._save_seconds is None and own_form:
             self._save_seconds = 0.0
         self._last_save_attempt = clock()
@@ -452,6 +452,10 @@ class Job:
 
         return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
 
+    def finish(self):
+        """Ends `batches` after the step under way, with a checkpoint. Call it on every rank, in the same step."""
+        self.finishing = True
+
     def should_stop(self, step=None):
         """True on every rank if any rank got a notice. Call it between two steps.
 
@@ -762,18 +766,6 @@ def _check_group(env):
             f"this job has {env.world} ranks and no process group: wrap the model with job.parallel(model) before "
             "job.batches or job.restore, or call torch.distributed.init_process_group"
         )
-
-
-def _save_seconds(given):
-    """`given`, or the manifest's interval; None if it has none."""
-    if given is not None:
-        if not isinstance(given, numbers.Real) or not given >= 0:
-            raise ValueError(f"checkpoint_seconds={given!r:.80}: expected a number of seconds, 0 or more")
-        return given
-    try:
-        return max(0.0, float(os.environ.get("SWELL_CHECKPOINT_SECONDS", "")))
-    except ValueError:
-        return None
 
 
 def _initialized():
