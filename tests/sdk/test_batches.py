@@ -115,6 +115,30 @@ class FinishTest(support.FolderTest):
         self.assertRegex(complain.call_args[0][0], r"^the script left job.batches in step 4, .* call job.finish\(\)")
 
 
+class GradientsTest(support.FolderTest):
+    """Gradients that are summed over several batches are told, since no checkpoint has them."""
+
+    def told(self, body):
+        import torch
+
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job = swell.Job(env=swell.Env(), checkpoints=self.path("checkpoints"))
+        model = torch.nn.Linear(1, 1)
+        keep = {"model": model, "one": torch.optim.SGD(model.parameters(), lr=0.1),
+                "two": torch.optim.SGD(model.parameters(), lr=0.1)}
+        with mock.patch("swell.report.complain") as complain:
+            for _ in job.batches(torch.ones(8, 1), 1, 1, keep):
+                body(job, keep["one"], keep["two"])
+        return [call[0][0] for call in complain.call_args_list]
+
+    def test_a_step_without_an_optimizers_is_told_once(self):
+        (text,) = self.told(lambda job, one, two: one.step() if job.step % 4 == 3 else None)
+        self.assertRegex(text, "^step 1 ended without the step of an optimizer in keep: gradients that wait ")
+
+    def test_two_optimizers_may_take_turns(self):
+        self.assertEqual(self.told(lambda job, one, two: (one, two)[job.step % 2].step()), [])
+
+
 class GroupTest(unittest.TestCase):
     def test_a_job_of_several_ranks_without_a_group_says_what_to_do(self):
         job = swell.Job(env=swell.Env(world=2), checkpoints=SimpleNamespace(load=lambda: None))

@@ -80,7 +80,24 @@ class HoldBackTest(unittest.TestCase):
         for lost in (True, False, True):
             self.do_step(lambda: body(lost))
         torch.testing.assert_close(self.model.weight, weight - 1)
+        self.assertFalse(self.guard.keeps_gradients())
         self.assertEqual(scaler.state_dict()["_growth_tracker"], 1)
+
+
+    @unittest.skipUnless(hasattr(getattr(torch, "amp", None), "GradScaler"), "needs torch 2.3")
+    def test_a_scaler_that_skips_a_step_keeps_no_gradients(self):
+        scaler = torch.amp.GradScaler("cpu")
+        self.guard.hold_back([self.optimizer, scaler])
+        weight = self.model.weight.detach().clone()
+
+        def body():
+            scaler.scale(self.model(torch.full((1, 2), float("inf"))).sum()).backward()
+            scaler.step(self.optimizer)
+            scaler.update()
+
+        self.do_step(body)
+        self.assertTrue(torch.equal(self.model.weight, weight))
+        self.assertFalse(self.guard.keeps_gradients())
 
 
 if __name__ == "__main__":

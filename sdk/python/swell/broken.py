@@ -27,6 +27,8 @@ class StepGuard:
     def __init__(self):
         self.active = False
         self.error = None
+        self.held_optimizers = 0
+        self.stepped = False  # in this step one of them
         # Why the group is broken, although no collective of this rank has failed yet; None while it is not.
         self.group_broken = lambda: None
 
@@ -34,7 +36,7 @@ class StepGuard:
         return self.active and (self.error is not None or self.group_broken() is not None)
 
     def begin(self):
-        self.active, self.error = True, None
+        self.active, self.error, self.stepped = True, None, False
 
     def end(self):
         """The error that broke the step, or None."""
@@ -48,10 +50,15 @@ class StepGuard:
         """While a step is broken, the methods by which these objects count it do nothing: the step is repeated."""
         for thing in things:
             names = [name for name in _COUNTING if self._must_hold(thing, name)]
+            self.held_optimizers += "step" in names and hasattr(thing, "param_groups")
             for name in names:
                 _replace(thing, name, self._unless_broken)
             if names:
                 _replace(thing, "state_dict", _without_replaced)
+
+    def keeps_gradients(self):
+        """Whether a step has ended without that of an optimizer, so that its gradients wait for another batch."""
+        return self.held_optimizers > 0 and not self.stepped
 
     def _must_hold(self, thing, name):
         method = getattr(thing, name, None)
@@ -59,6 +66,9 @@ class StepGuard:
 
     def _unless_broken(self, name, method):
         def held_back(thing, *arguments, **named):
+            # A scaler counts, which may skip the step of its optimizer.
+            if name == "step" and (hasattr(thing, "param_groups") or hasattr(thing, "unscale_")):
+                self.stepped = True
             if not self.broken():
                 return method(thing, *arguments, **named)
             if name == "update" and hasattr(thing, "unscale_"):

@@ -61,6 +61,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         if job.env.leader:
             does = "was finished at" if job.finishing else "continues from"
             print(f"swell: {does} step {step}", flush=True)
+    told = not job.env.leader
     prefetches = getattr(loader, "num_workers", 0) > 0
     job._hold_back(keep.values())
     job.show_rates(keep.values())
@@ -84,6 +85,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 raise
             try:
                 job._end_step()
+                told = told or _tell_of_gradients(job)
                 sampler.commit()
                 step += 1
                 if job.finishing:
@@ -121,6 +123,17 @@ def _tell_of_break(job):
             f"the script left job.batches in step {job.step + 1}, which is in no checkpoint; to end the training with "
             "one, call job.finish() in place of break, on every rank"
         )
+
+
+def _tell_of_gradients(job):
+    if not job._step_guard.keeps_gradients():
+        return False
+    report.complain(
+        f"step {job.step + 1} ended without the step of an optimizer in keep: gradients that wait for another batch "
+        "are in no checkpoint, and are lost when the job stops or changes size; to accumulate them, take one larger batch "
+        "apart within a step (the SDK's README, Accumulated gradients)"
+    )
+    return True
 
 
 def _check_counts(batch_size, epochs):
