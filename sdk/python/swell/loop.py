@@ -130,8 +130,8 @@ def _tell_of_gradients(job):
         return False
     report.complain(
         f"step {job.step + 1} ended without the step of an optimizer in keep: gradients that wait for another batch "
-        "are in no checkpoint, and are lost when the job stops or changes size; to accumulate them, take one larger batch "
-        "apart within a step (the SDK's README, Accumulated gradients)"
+        "are in no checkpoint, and are lost when the job stops or changes size; to accumulate them, take one larger "
+        "batch apart within a step (the SDK's README, Accumulated gradients)"
     )
     return True
 
