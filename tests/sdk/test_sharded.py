@@ -18,26 +18,36 @@ from torch.distributed.fsdp import fully_shard
 dist.init_process_group("gloo")
 torch.manual_seed(1)
 torch.set_num_threads(1)
-model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.Tanh(), torch.nn.Linear(64, 5))
+parts = torch.nn.Linear(20, 64), torch.nn.Linear(64, 5)
+model = torch.nn.Sequential(parts[0], torch.nn.Dropout(0.5), torch.nn.Tanh(), parts[1])
 fully_shard(model)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-shards = swell.Sharded(job, model, optimizer)
+optimizers = [torch.optim.Adam(part.parameters(), lr=0.01) for part in parts]
+schedule = torch.optim.lr_scheduler.MultiStepLR(optimizers[0], [5, 8])
+shards = swell.Sharded(job, model, optimizers)
 found = shards.restore()
-step = found["step"] if found else 0
+step = 0
+if found:
+    step = found["step"]
+    schedule.load_state_dict(found["schedule"])
 print("begins", step, flush=True)
 generator = torch.Generator().manual_seed(3)
 data = torch.randn(10, 8, 20, generator=generator)
 while step < 10:
-    optimizer.zero_grad()
+    model.zero_grad()
     loss = model(data[step]).square().mean()
     if job.env.rank == int(os.environ.get("SLOW_RANK", "-1")):
         time.sleep(0.2)
     loss.backward()
-    optimizer.step()
+    for optimizer in optimizers:
+        optimizer.step()
+    schedule.step()
     step += 1
     if step == int(os.environ.get("NOTICE_AT", "0")) and job.env.rank == 1:
         os.kill(os.getpid(), signal.SIGTERM)
-    shards.step_done(step, extra={"step": step})
+    extra = {"step": step, "schedule": schedule.state_dict()}
+    if "UNSAVEABLE" in os.environ:
+        extra["call"] = lambda: None
+    shards.step_done(step, extra)
 print(f"rank {job.env.rank} own {job.own_time.own_total / max(1, job.own_time.steps) / 1e9:.3f}", flush=True)
 total = sum(parameter.full_tensor().double().sum().item() for parameter in model.parameters())
 if job.env.rank == 0:
@@ -91,6 +101,11 @@ class ShardedTest(support.FolderTest):
         own = {int(rank): float(seconds) for rank, seconds in re.findall(r"^rank (\d) own (\S+)$", output, re.M)}
         self.assertGreater(own[1], 0.2)
         self.assertLess(own[0], own[1] / 2)
+
+    def test_what_cannot_be_saved_stops_no_rank(self):
+        output = self.train(138, "job", NOTICE_AT=4, UNSAVEABLE=1)
+        self.assertRegex(output, "checkpoint of step 4 not saved, training continues: .*pickle")
+        self.assertEqual(os.listdir(self.path("job")), [])
 
     def test_a_save_that_fails_is_reported_and_stops_with_138(self):
         os.mkdir(self.path("report"))

@@ -6,14 +6,16 @@ folder that all ranks share. A run may resume with another number of ranks.
     shards = Sharded(job, model, optimizer)
     found = shards.restore()                   # None on the first start, else what `extra` was
     ...
-    shards.step_done(step, extra={"sampler": sampler.state_dict()})    # after every step, on every rank
+    shards.step_done(step, {"step": step, "sampler": sampler.state_dict()})    # after every step, on every rank
 
-A checkpoint is a folder `step-000000000123.shards` with torch's files and `manifest.json`: {"version", "step", "time",
-"extra", "files": {name: [size, sha256]}}.
+A checkpoint is a folder `step-000000000123.shards` with torch's files, `extra.state` with what rank 0 gave as `extra`
+and the random generators of all ranks, and `manifest.json`: {"version", "step", "time", "codec", "files": {name: [size,
+sha256]}}.
 
 What always holds:
 * The folder gets its name when everything in it is on disk, so a half checkpoint is never seen.
 * A checkpoint with a missing or damaged file is skipped with a message, on all ranks.
+* If the number of ranks is unchanged, the random generators of each rank continue where they were.
 * A save that fails on any rank fails on all, is reported, and leaves earlier checkpoints as they were.
 """
 
@@ -23,17 +25,24 @@ import os
 import re
 import shutil
 
-from swell import report
+from swell import random_state, report
+from swell.checkpoint import decode, encode
 from swell.files import TEMPORARY_PREFIX, sync_folder, write_atomic
 
 _NAME = re.compile(r"^step-(\d{12})\.shards$")
+_VERSION = 2
+_EXTRA = "extra.state"
 
 
 class Sharded:
     def __init__(self, job, model, optimizer=None, dir=None, keep=2):
+        """`optimizer`: one, or a list of them. Several networks are one `model` as a torch.nn.ModuleDict of them."""
         self._job = job
         self._model = model
-        self._optimizers = [optimizer] if optimizer is not None else []
+        if optimizer is None:
+            self._optimizers = []
+        else:
+            self._optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
         self.dir = os.path.abspath(dir or job.checkpoints.dir)
         self.keep = max(1, keep)
         self.saved_step = None
@@ -58,8 +67,15 @@ class Sharded:
                 set_state_dict(self._model, self._optimizers, model_state_dict=state["model"],
                                optim_state_dict=state["optimizer"])
                 self.saved_step = step
-                return _manifest(folder)["extra"]
+                return self._load_extra(folder)
         return None
+
+    def _load_extra(self, folder):
+        with open(os.path.join(folder, _EXTRA), "rb") as file:
+            found = decode(_manifest(folder)["codec"], file.read())
+        if len(found["random"]) == self._job.env.world:
+            random_state.restore(found["random"][self._job.env.rank])
+        return found["extra"]
 
     def step_done(self, step, extra=None):
         """Call it after every step, on every rank. Saves if it is time to; on a notice it saves and exits."""
@@ -71,7 +87,10 @@ class Sharded:
             self._job.leave(step, self.saved_step == step)
 
     def save(self, step, extra=None):
-        """Saves on all ranks. Returns True on every rank once it is on disk. `extra`: what JSON can hold."""
+        """Saves on all ranks. Returns True on every rank once it is on disk.
+
+        `extra`: of rank 0, what else a resumed run needs, such as a scheduler's state. It may hold whole tensors.
+        """
         import torch.distributed.checkpoint as dcp
 
         job = self._job
@@ -92,7 +111,7 @@ class Sharded:
             except Exception as caught:
                 # torch raises one error of its own for whatever any rank met.
                 error = caught
-            if self._all_well(step, error) and self._all_well(step, self._publish(step, temporary, extra)):
+            if self._all_well(step, error) and self._publish(step, temporary, extra):
                 self.saved_step = step
                 return True
             if job.env.leader:
@@ -114,20 +133,42 @@ class Sharded:
         return {"model": model, "optimizer": optimizer}
 
     def _publish(self, step, temporary, extra):
-        """Each rank hashes its share of the files; rank 0 writes the manifest and gives the folder its name."""
-        error = None
+        """Adds `extra` and the manifest to torch's files, and gives the folder its name. True on every rank if it has.
+
+        Each rank hashes its share of the files, rank 0 does the rest.
+        """
+        drawn = self._job.gather(random_state.whole())
+        codec, error = self._write_extra(temporary, {"extra": extra, "random": drawn})
+        if not self._all_well(step, error):
+            return False
         try:
             own = {name: _measure(os.path.join(temporary, name)) for name in self._share(sorted(os.listdir(temporary)))}
         except OSError as caught:
             own, error = {}, caught
-        parts = self._job.gather((own, None if error is None else str(error)))
-        if any(text for _, text in parts):
-            return error or OSError("another rank could not read its files")
+        parts = self._job.gather(own)
+        if not self._all_well(step, error):
+            return False
+        files = {name: measured for part in parts for name, measured in part.items()}
+        return self._all_well(step, self._give_name(step, temporary, codec, files))
+
+    def _write_extra(self, temporary, content):
+        """(codec, error) on rank 0."""
+        if not self._job.env.leader:
+            return None, None
+        try:
+            codec, data = encode(content)
+            write_atomic(os.path.join(temporary, _EXTRA), data)
+            return codec, None
+        except Exception as caught:
+            # It may hold what nothing can save. The other ranks must learn that rank 0 gives up.
+            return None, caught
+
+    def _give_name(self, step, temporary, codec, files):
+        """The error on rank 0, or None."""
         if not self._job.env.leader:
             return None
         try:
-            files = {name: measured for part, _ in parts for name, measured in part.items()}
-            manifest = {"version": 1, "step": step, "time": report.now(), "extra": extra, "files": files}
+            manifest = {"version": _VERSION, "step": step, "time": report.now(), "codec": codec, "files": files}
             write_atomic(os.path.join(temporary, "manifest.json"), json.dumps(manifest).encode())
             folder = self._folder(step)
             shutil.rmtree(folder, ignore_errors=True)
@@ -152,7 +193,7 @@ class Sharded:
         """What is wrong with this rank's share of the files; None if nothing is."""
         manifest = _manifest(folder)
         if manifest is None:
-            return "its manifest is unreadable"
+            return "its manifest is unreadable, or of another version of the SDK"
         for name in self._share(sorted(manifest["files"])):
             try:
                 if _measure(os.path.join(folder, os.path.basename(name))) != manifest["files"][name]:
@@ -174,8 +215,8 @@ def _manifest(folder):
             manifest = json.load(file)
     except (OSError, ValueError):
         return None
-    whole = isinstance(manifest, dict) and isinstance(manifest.get("files"), dict) and "extra" in manifest
-    return manifest if whole else None
+    whole = isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)
+    return manifest if whole and manifest.get("version") == _VERSION else None
 
 
 def _measure(path):
