@@ -160,17 +160,33 @@ class FakeTest(support.FolderTest):
         self.fake(**{"lightning": types.ModuleType("lightning"),
                      "lightning.pytorch": types.SimpleNamespace(Callback=object)})
         callback = frameworks.lightning(self.job)
-        trainer = mock.Mock(global_step=3)
+        trainer = mock.Mock(global_step=2)
         trainer.save_checkpoint = lambda path: open(path, "w", encoding="utf-8").close()
         callback.on_train_start(trainer, None)
+        trainer.global_step = 3
         callback.on_train_batch_end(trainer, None, None, None, 2)
         self.assertIsNone(frameworks.last(self.job, "lightning"))
         self.job.notice.note()
+        callback.on_train_batch_end(trainer, None, None, None, 3)  # gradients wait for the next batch
+        self.assertIsNone(frameworks.last(self.job, "lightning"))
+        trainer.global_step = 4
         with self.assertRaises(SystemExit) as left:
-            callback.on_train_batch_end(trainer, None, None, None, 3)
+            callback.on_train_batch_end(trainer, None, None, None, 4)
         self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
         self.assertEqual(frameworks.last(self.job, "lightning"), self.path("checkpoints", "lightning"))
-        self.assertEqual(self.report()["step"], 3)
+        self.assertEqual(self.report()["step"], 4)
+
+    def test_the_speed_is_reported(self):
+        accelerator = mock.Mock()
+        state = frameworks.Accelerate(self.job, accelerator)
+        state.restore()
+        self.job.log(loss=0.5)
+        with mock.patch("swell.report._PROGRESS_SECONDS", 0):
+            for step in (1, 2, 3):
+                state.step_done(step)
+        metrics = self.report()["metrics"]
+        self.assertEqual((metrics["training_step"], metrics["world"], metrics["loss"]), (3, 1, 0.5))
+        self.assertGreater(metrics["steps_per_second"], 0)
 
     def test_a_save_that_fails_does_not_claim_that_it_did(self):
         accelerator = mock.Mock()

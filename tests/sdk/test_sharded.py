@@ -47,7 +47,7 @@ while step < 10:
     extra = {"step": step, "schedule": schedule.state_dict()}
     if "UNSAVEABLE" in os.environ:
         extra["call"] = lambda: None
-    shards.step_done(step, extra)
+    shards.step_done(step, extra, records=16)
 print(f"rank {job.env.rank} own {job.own_time.own_total / max(1, job.own_time.steps) / 1e9:.3f}", flush=True)
 total = sum(parameter.full_tensor().double().sum().item() for parameter in model.parameters())
 if job.env.rank == 0:

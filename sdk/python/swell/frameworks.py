@@ -10,7 +10,7 @@ Each function takes a `swell.Job` and imports its framework when it is called:
 
     state = frameworks.Accelerate(job, accelerator)                                 # after accelerator.prepare
     step = state.restore()                                                          # 0 on the first start
-    state.step_done(step)                                                           # after every step, on every rank
+    state.step_done(step)               # after every step of the optimizer (accelerator.sync_gradients), on every rank
 
 The framework saves in its own form. Swell decides when: at its interval, and on a notice, after which the process exits
 with 143, or with 138 if the save failed. The number of ranks does not change while it runs.
@@ -41,9 +41,14 @@ def lightning(job):
         def on_train_start(self, trainer, pl_module):
             job.adopt_group()
             job.notice.hold()
+            self.step = trainer.global_step
+            job.note_restore(self.step)
 
         def on_train_batch_end(self, trainer, pl_module, *arguments, **named):
-            _step_done(job, trainer.global_step, trainer.save_checkpoint, "lightning")
+            # Gradients that are still being accumulated are in no checkpoint.
+            if trainer.global_step != self.step:
+                self.step = trainer.global_step
+                _step_done(job, self.step, trainer.save_checkpoint, "lightning")
 
         def on_validation_start(self, trainer, pl_module):
             job.progress.enter("eval")
@@ -64,10 +69,12 @@ def huggingface(job):
         def on_train_begin(self, args, state, control, **named):
             job.adopt_group()
             job.notice.hold()
+            job.note_restore(state.global_step)
             job.progress.total = max(0, state.max_steps)
 
         def on_step_end(self, args, state, control, **named):
             job.progress.enter("step", state.global_step)
+            job.note_step(state.global_step)
             wanted = job.wanted()
             if wanted != "continue":
                 job.note_save()
@@ -100,12 +107,14 @@ class Accelerate:
         """Loads the last checkpoint. Returns its step, or 0."""
         self._job.notice.hold()
         path = self._job.agree_on(last(self._job, "accelerate"))
-        if path is None:
-            return 0
-        with self._job.phase("load"):
-            self._accelerator.load_state(path)
-            with open(os.path.join(path, "swell.json"), encoding="utf-8") as file:
-                return json.load(file)["step"]
+        step = 0
+        if path is not None:
+            with self._job.phase("load"):
+                self._accelerator.load_state(path)
+                with open(os.path.join(path, "swell.json"), encoding="utf-8") as file:
+                    step = json.load(file)["step"]
+        self._job.note_restore(step)
+        return step
 
     def step_done(self, step):
         def save(path):
@@ -118,6 +127,7 @@ class Accelerate:
 
 def _step_done(job, step, save, name):
     job.progress.enter("step", step)
+    job.note_step(step)
     wanted = job.wanted()
     if wanted == "continue":
         return

@@ -67,7 +67,9 @@ class Sharded:
                 set_state_dict(self._model, self._optimizers, model_state_dict=state["model"],
                                optim_state_dict=state["optimizer"])
                 self.saved_step = step
+                self._job.note_restore(step)
                 return self._load_extra(folder)
+        self._job.note_restore(0)
         return None
 
     def _load_extra(self, folder):
@@ -77,9 +79,13 @@ class Sharded:
             random_state.restore(found["random"][self._job.env.rank])
         return found["extra"]
 
-    def step_done(self, step, extra=None):
-        """Call it after every step, on every rank. Saves if it is time to; on a notice it saves and exits."""
+    def step_done(self, step, extra=None, records=None):
+        """Call it after every step, on every rank. Saves if it is time to; on a notice it saves and exits.
+
+        `records`: how many records the whole job trained in this step, for the reported speed.
+        """
         self._job.progress.enter("step", step)
+        self._job.note_step(step, records)
         wanted = self._job.wanted()
         if wanted != "continue" and self.saved_step != step:
             self.save(step, extra)

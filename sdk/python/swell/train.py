@@ -12,7 +12,6 @@ What always holds:
 * A checkpoint that cannot be written does not stop the training.
 """
 
-import atexit
 import contextlib
 import math
 import os
@@ -34,7 +33,7 @@ from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
-from swell.resize import Group, LostPeer, destroy_group, finish, is_lost_peer
+from swell.resize import Group, LostPeer, at_clean_exit, destroy_group, finish, is_lost_peer
 from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
@@ -188,7 +187,7 @@ class Job:
             import torch.distributed as dist
 
             dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
-            _at_clean_exit(self._destroy_group)
+            at_clean_exit(self._destroy_group)
         if self._group is None:
             for wrapper in self._wrappers:
                 wrapper.rebuild(self.env.world)
@@ -292,15 +291,9 @@ class Job:
         self.progress.enter("step", step)
         if not self._memory_prepared:
             self._prepare_memory(state)
+        self.note_step(step, records)
         if self.env.leader:
-            waited = self._exchange.take()
             noise = self._noise.scale
-            # One rank alone measures no noise, so it reports none; the batch follows what was measured before.
-            reported = noise if self.env.world > 1 else None
-            own = self.metrics
-            if self._not_finite_since is not None:
-                own = {**own, "not_finite_since": self._not_finite_since}
-            self._draw(step, self._speed.step(step, self.env.world, records, own, waited, reported))
             now = self._clock()
             seconds = None if self._step_begin is None else now - self._step_begin
             self._step_begin = now
@@ -469,6 +462,17 @@ class Job:
 
     # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
 
+    def note_step(self, step, records=None):
+        """Reports speed and what `log` was given, and draws them. `step_done` and `batches` do so by themselves."""
+        if not self.env.leader:
+            return
+        # One rank alone measures no noise, so it reports none.
+        noise = self._noise.scale if self.env.world > 1 else None
+        own = self.metrics
+        if self._not_finite_since is not None:
+            own = {**own, "not_finite_since": self._not_finite_since}
+        self._draw(step, self._speed.step(step, self.env.world, records, own, self._exchange.take(), noise))
+
     def wanted(self):
         """"continue", "save" or "stop", the same on all ranks. Call it between two steps, on every rank."""
         return ("continue", "save", "stop")[self._agree()]
@@ -481,6 +485,11 @@ class Job:
 
             self.env = replace(self.env, rank=dist.get_rank(), world=dist.get_world_size())
             self.progress.rank, self.progress.world = self.env.rank, self.env.world
+
+    def note_restore(self, step):
+        """The script has restored the state after that step; 0: it starts. The curves continue there."""
+        self.progress.step = step
+        self._scalars.begin(step + 1)
 
     def note_save(self):
         """The script saves now, so no save is due for an interval."""
@@ -604,7 +613,7 @@ class Job:
     def _remove_copies_at_the_end(self):
         if not self._has_copies:
             self._has_copies = True
-            _at_clean_exit(self._saver.remove_copies)
+            at_clean_exit(self._saver.remove_copies)
 
     def stop(self, step, state, epoch=None, metrics=None):
         """Saves and exits on every rank, with 143; with 138 if the state could not be saved. Does not return."""
@@ -638,9 +647,9 @@ class Job:
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
         self._step_guard.group_broken = lambda: self._group.broken
         self._group.at_break = self._give_up
-        _at_clean_exit(self._destroy_group)
+        at_clean_exit(self._destroy_group)
         # Registered last, so it runs first: exit functions run in reverse order.
-        _at_clean_exit(lambda: self._group.close(done=True))
+        at_clean_exit(lambda: self._group.close(done=True))
         # Tells the controller that this member waits, so that it does not wait for this member.
         report.report_progress({"world": 0})
         self._take(self._form(lambda: self._group.join(self._wrappers)))
@@ -777,16 +786,3 @@ def _backend():
     import torch
 
     return "nccl" if torch.cuda.is_available() else "gloo"
-
-
-def _at_clean_exit(action):
-    """Runs `action` when the process exits, unless an exception ends it."""
-    failed = []
-    report_exception = sys.excepthook
-
-    def note(kind, value, trace):
-        failed.append(kind)
-        report_exception(kind, value, trace)
-
-    sys.excepthook = note
-    atexit.register(lambda: failed or action())
