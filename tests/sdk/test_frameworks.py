@@ -176,6 +176,35 @@ class FakeTest(support.FolderTest):
         self.assertEqual(frameworks.last(self.job, "lightning"), self.path("checkpoints", "lightning"))
         self.assertEqual(self.report()["step"], 4)
 
+    def test_a_save_that_takes_long_is_made_rarely(self):
+        now = [0.0]
+        job = self.job = swell.Job(env=swell.Env(), clock=lambda: now[0])
+        accelerator = mock.Mock()
+
+        def save_state(path):
+            os.makedirs(path)
+            now[0] += 60
+
+        accelerator.save_state.side_effect = save_state
+        state = frameworks.Accelerate(job, accelerator)
+        saved = []
+        for step in range(1, 400):
+            now[0] += 10
+            before = now[0]
+            state.step_done(step)
+            if now[0] > before:
+                saved.append(step)
+        # The first after 30 s; then a minute's save is worth 29.4 minutes without one, and a loss a day costs as much.
+        self.assertEqual(saved[:2], [3, 3 + 180])
+
+    def test_a_save_of_the_scripts_own_is_reported(self):
+        with self.job.saving(7):
+            self.assertEqual(self.job.progress.phase, "save")
+        self.assertEqual(self.report()["step"], 7)
+        with self.assertRaises(OSError), self.job.saving(8):
+            raise OSError("disk full")
+        self.assertEqual(self.report()["step"], 7)
+
     def test_the_speed_is_reported(self):
         accelerator = mock.Mock()
         state = frameworks.Accelerate(self.job, accelerator)

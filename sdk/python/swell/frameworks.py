@@ -131,8 +131,7 @@ def _step_done(job, step, save, name):
     wanted = job.wanted()
     if wanted == "continue":
         return
-    job.note_save()
-    with job.phase("save"):
+    with job.saving():
         saved = _save(job, step, save, name)
     if wanted == "stop":
         job.leave(step, saved)

@@ -462,3 +462,16 @@ def at_clean_exit(action):
 
     sys.excepthook = note
     atexit.register(lambda: failed or action())
+
+
+def check_group(env):
+    if not initialized():
+        raise RuntimeError(
+            f"this job has {env.world} ranks and no process group: wrap the model with job.parallel(model) before "
+            "job.batches or job.restore, or call torch.distributed.init_process_group"
+        )
+
+
+def initialized():
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()

@@ -55,6 +55,10 @@ class Saver:
         # The disk, which others use too, is busy a fourth of the time at most.
         return min(MOST_SECONDS, max(LEAST_SECONDS, best, 4 * self._write_seconds))
 
+    def note_stall(self, seconds):
+        """How long the training has waited for a save that was not made here."""
+        self._stall_seconds = seconds
+
     @property
     def busy(self):
         return self._thread is not None and self._thread.is_alive()

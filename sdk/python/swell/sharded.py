@@ -100,9 +100,8 @@ class Sharded:
         import torch.distributed.checkpoint as dcp
 
         job = self._job
-        job.note_save()
         temporary = os.path.join(self.dir, f"{TEMPORARY_PREFIX}{step:012d}")
-        with job.phase("save"):
+        with job.saving():
             error = None
             try:
                 if job.env.leader:

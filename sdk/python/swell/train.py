@@ -33,7 +33,9 @@ from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
-from swell.resize import Group, LostPeer, at_clean_exit, destroy_group, finish, is_lost_peer
+from swell.resize import (
+    Group, LostPeer, at_clean_exit, check_group, destroy_group, finish, initialized, is_lost_peer,
+)
 from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
@@ -179,7 +181,7 @@ class Job:
         """Forms the process group, unless the script has done so. `restore` calls it."""
         if self._joined:
             return
-        if _initialized():
+        if initialized():
             pass  # the script has its own group
         elif self.env.elastic or (self.env.distributed and self._wrappers and not self.env.under_agent):
             self._join_group()
@@ -479,7 +481,7 @@ class Job:
 
     def adopt_group(self):
         """Takes rank and world from the process group that a framework has made."""
-        if _initialized():
+        if initialized():
             watch_collectives(self.own_time)
             import torch.distributed as dist
 
@@ -494,6 +496,17 @@ class Job:
     def note_save(self):
         """The script saves now, so no save is due for an interval."""
         self._last_save_attempt = self._clock()
+
+    @contextlib.contextmanager
+    def saving(self, step=None):
+        """A save of the script's own. Its time decides when the next one is due; with `step` it is reported, too."""
+        begin = self._clock()
+        with self.phase("save"):
+            yield
+        self._last_save_attempt = self._clock()
+        self._saver.note_stall(self._last_save_attempt - begin)
+        if step is not None and self.env.leader:
+            report.report_checkpoint(step, report.now())
 
     def gather(self, thing):
         """[thing of each rank], on every rank."""
@@ -634,7 +647,7 @@ class Job:
         if self._group is not None:
             self._group.close(done=False)
         code = EXIT_NOT_SAVED if saved is False else EXIT_NOTICED
-        if _initialized() or self._saver.busy:
+        if initialized() or self._saver.busy:
             # A regular exit would shut gloo down, which can wait for peers that are gone, or wait for the disk.
             os._exit(code)
         raise SystemExit(code)
@@ -753,7 +766,7 @@ class Job:
             return thing
         import torch.distributed as dist
 
-        _check_group(self.env)
+        check_group(self.env)
         box = [thing]
         dist.broadcast_object_list(box, src=source)
         return box[0]
@@ -763,23 +776,10 @@ class Job:
             return [thing]
         import torch.distributed as dist
 
-        _check_group(self.env)
+        check_group(self.env)
         things = [None] * self.env.world
         dist.all_gather_object(things, thing)
         return things
-
-
-def _check_group(env):
-    if not _initialized():
-        raise RuntimeError(
-            f"this job has {env.world} ranks and no process group: wrap the model with job.parallel(model) before "
-            "job.batches or job.restore, or call torch.distributed.init_process_group"
-        )
-
-
-def _initialized():
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _backend():
