@@ -323,7 +323,8 @@ bool JobFailures::Decide(JobPass& pass) {
     }
   }
   if (ExceedsBackoff(pass, InPlaceRestarts(pass))) return EndAtBackoffLimit(pass);
-  if (pass.kind.Failed(pass.spec, pass.counts)) {
+  // Members that start again are counted as failed until their pods are gone.
+  if (!restarting && pass.kind.Failed(pass.spec, pass.counts)) {
     pass.Finish("Failed", pass.kind.Reason("Failed"),
                 StrCat(pass.kind.kind(), " ", pass.name,
                        " failed because too few members succeeded.", pass.FailureText()));

@@ -161,6 +161,19 @@ TEST_F(VolcanoJobTest, AFailureRestartsTheWholeJobUntilRetriesAreUsedUp) {
   EXPECT_TRUE(IsPhase("Failed"));
 }
 
+TEST_F(VolcanoJobTest, AJobWhoseMembersHaveAllEndedIsRestarted) {
+  Submit("maxRetry: 2, policies: [{event: PodFailed, action: RestartJob}], ", {Task("w", 1)});
+  ASSERT_TRUE(Run(1));
+  const std::string first = cluster_.PodUid("default/job-w-0");
+  cluster_.agents->Exit("default/job-w-0", 1);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.PodUid("default/job-w-0") != first && cluster_.Pods("Running") == 1;
+  }));
+  EXPECT_EQ(Phase(), "Running");
+  cluster_.agents->Exit("default/job-w-0", 0);
+  EXPECT_TRUE(IsPhase("Completed"));
+}
+
 TEST_F(VolcanoJobTest, ARestartedTaskLeavesTheOthersAlone) {
   Submit("", {Task("w", 2, ", policies: [{exitCode: 3, action: RestartTask}]")});
   ASSERT_TRUE(Run(2));
