@@ -1,6 +1,7 @@
 // Kubeflow's TrainJob (trainer.kubeflow.org/v1alpha1): a runtime says how jobs of a sort are made,
 // the job what is special about it. Source: https://www.kubeflow.org/docs/components/trainer.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "kube/api/crd/crds.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
@@ -97,11 +99,27 @@ Status CheckForbidden(const json::Value& body) {
                     "Forbidden: fetch data and model in the training command, or from a volume");
 }
 
+bool HasPolicy(const json::Value& runtime, std::string_view name) {
+  return json::Find(runtime, {"spec", "mlPolicy", name}) != nullptr;
+}
+
+// Nodes that are not told how to find each other would each train a model of their own.
+Status CheckPolicy(const json::Value& runtime) {
+  static constexpr std::array<std::string_view, 4> kKnown = {"numNodes", "torch", "jax", "xgboost"};
+  for (const auto& policy : json::GetObject(runtime, {"spec", "mlPolicy"})) {
+    const std::string_view name(policy.key().data(), policy.key().size());
+    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+    return WrongField("spec.runtimeRef",
+                      StrCat("Forbidden: its mlPolicy is ", name, "; ",
+                             name == "mpi" ? "use an MPIJob instead"
+                                           : "supported policies: torch, jax, xgboost"));
+  }
+  return Status::Ok();
+}
+
 // The job of the runtime's JobSet that trains. A runtime with further steps cannot run here.
 Result<json::Value> NodeJob(const json::Value& runtime) {
-  if (json::Find(runtime, {"spec", "mlPolicy", "mpi"}) != nullptr) {
-    return WrongField("spec.runtimeRef", "Forbidden: its mlPolicy is mpi; use an MPIJob instead");
-  }
+  SWELL_RETURN_IF_ERROR(CheckPolicy(runtime));
   const json::Value* node = nullptr;
   for (const json::Value& one :
        json::GetArray(runtime, {"spec", "template", "spec", "replicatedJobs"})) {
@@ -239,18 +257,46 @@ std::string ProcessesPerNode(const json::Value& job, const json::Value& runtime)
   return cpus;
 }
 
+void SetJaxEnv(const RankEnv& env, json::Value& pod) {
+  SetEnv(pod, "JAX_COORDINATOR_ADDRESS", StrCat(env.leader, ":", env.port));
+  SetEnv(pod, "JAX_NUM_PROCESSES", std::to_string(env.world));
+  SetEnv(pod, "JAX_PROCESS_ID", std::to_string(env.rank));
+}
+
+// The first node runs the tracker. A node has a worker for each of its GPUs.
+void SetXgboostEnv(const RankEnv& env, json::Value& pod) {
+  int64_t workers = 1;
+  for (const json::Value& container : api::Containers(pod)) {
+    if (api::ContainerName(container) != kNode) continue;
+    const json::Value* gpus = json::Find(container, {"resources", "limits", api::kGpuResource});
+    const auto amount = gpus != nullptr ? api::Quantity::FromJson(*gpus) : api::Quantity();
+    if (amount.ok()) workers = std::max<int64_t>(1, amount->Value());
+  }
+  SetEnv(pod, "DMLC_TRACKER_URI", env.leader);
+  SetEnv(pod, "DMLC_TRACKER_PORT", std::to_string(env.port));
+  SetEnv(pod, "DMLC_NUM_WORKER", std::to_string(env.world * workers));
+  SetEnv(pod, "DMLC_TASK_ID", std::to_string(env.rank));
+}
+
 void TrainJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
   const auto runtime = FindRuntime(member.job);
   const std::string name(api::Name(member.job));
   json::Set(pod, {"spec", "subdomain"}, name);
   AddContainerPort(pod, "trainer", kPort);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  if (!runtime.ok() || json::Find(*runtime, {"spec", "mlPolicy", "torch"}) == nullptr) return;
-  SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(member.job, *runtime));
-  SetNodeEnv(pod, {.leader = StrCat(member.role.PodName(name, 0), ".", name),
-                   .port = kPort,
-                   .rank = member.index,
-                   .world = member.spec.TotalReplicas()});
+  // As in the pods of an indexed Job, which a runtime's Jobs are.
+  SetEnv(pod, "JOB_COMPLETION_INDEX", std::to_string(member.index));
+  if (!runtime.ok()) return;
+  const RankEnv env{.leader = StrCat(member.role.PodName(name, 0), ".", name),
+                    .port = kPort,
+                    .rank = member.index,
+                    .world = member.spec.TotalReplicas()};
+  if (HasPolicy(*runtime, "torch")) {
+    SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(member.job, *runtime));
+    SetNodeEnv(pod, env);
+  }
+  if (HasPolicy(*runtime, "jax")) SetJaxEnv(env, pod);
+  if (HasPolicy(*runtime, "xgboost")) SetXgboostEnv(env, pod);
 }
 
 std::vector<json::Value> TrainJobKind::Services(const json::Value& job, const JobSpec&) const {

@@ -86,6 +86,44 @@ TEST_F(TrainJobTest, NodesMeetAsTorchrunExpects) {
       cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Complete"); }));
 }
 
+// kRuntime with another policy than torch.
+std::string RuntimeOf(std::string_view policy) {
+  std::string runtime(kRuntime);
+  const std::string_view torch = "torch: {numProcPerNode: 3}";
+  return runtime.replace(runtime.find(torch), torch.size(), policy);
+}
+
+TEST_F(TrainJobTest, NodesMeetAsJaxExpects) {
+  cluster_.Create(RuntimeOf("jax: {}"));
+  cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
+  ASSERT_TRUE(Run(2));
+  EXPECT_EQ(Env("job-node-0-1", "JAX_COORDINATOR_ADDRESS"), "job-node-0-0.job:29400");
+  EXPECT_EQ(Env("job-node-0-1", "JAX_NUM_PROCESSES"), "2");
+  EXPECT_EQ(Env("job-node-0-1", "JAX_PROCESS_ID"), "1");
+  EXPECT_EQ(Env("job-node-0-1", "JOB_COMPLETION_INDEX"), "1");
+  EXPECT_EQ(Env("job-node-0-1", "PET_NNODES"), "");
+}
+
+TEST_F(TrainJobTest, NodesMeetAsXgboostExpectsWithAWorkerForEachGpu) {
+  cluster_.Create(RuntimeOf("xgboost: {}"));
+  cluster_.Create(
+      Job("runtimeRef: {name: mine, kind: TrainingRuntime}, "
+          "trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}"));
+  ASSERT_TRUE(Run(2));
+  EXPECT_EQ(Env("job-node-0-1", "DMLC_TRACKER_URI"), "job-node-0-0.job");
+  EXPECT_EQ(Env("job-node-0-1", "DMLC_TRACKER_PORT"), "29400");
+  EXPECT_EQ(Env("job-node-0-1", "DMLC_NUM_WORKER"), "8");
+  EXPECT_EQ(Env("job-node-0-1", "DMLC_TASK_ID"), "1");
+}
+
+TEST_F(TrainJobTest, APolicyThatIsNotKnownIsRefused) {
+  cluster_.Create(RuntimeOf("flux: {numProcPerNode: 2}"));
+  cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Failed"); }));
+  EXPECT_EQ(cluster_.Pods(""), 0);
+}
+
 TEST_F(TrainJobTest, WaitsForItsRuntime) {
   cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
   cluster_.Run(kSecond * 20);
