@@ -325,7 +325,7 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     }
   }
   for (std::string_view path :
-       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "plugins.ssh", "networkTopology"}) {
+       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "networkTopology"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
   }
   // Their launchers start with the workers' gang, and wait for what they reach.

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "jobs/kinds/launch_env.h"
 #include "jobs/kinds/mpi_scripts.h"
+#include "jobs/kinds/ssh_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
@@ -24,9 +25,6 @@ constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
 // As in Kubeflow's operator, whose users may name the volume in their init containers.
 constexpr std::string_view kKeys = "ssh-auth";
-constexpr std::string_view kRootKeys = "/root/.ssh";
-constexpr std::string_view kPrivateKey = "ssh-privatekey";
-constexpr std::string_view kPublicKey = "ssh-publickey";
 
 int64_t Slots(const json::Value& job) {
   return std::max<int64_t>(1, json::GetInt(job, {"spec", "slotsPerWorker"}, 1));
@@ -62,10 +60,6 @@ std::string Hostfile(const json::Value& job, const JobSpec& spec) {
 }
 
 std::string ConfigName(const json::Value& job) { return StrCat(api::Name(job), "-config"); }
-// With the job's uid, so that nobody else's is found under it: the controller reads no Secrets.
-std::string KeySecretName(const json::Value& job) {
-  return StrCat(api::Name(job), "-ssh-", api::Uid(job).substr(0, 8));
-}
 std::string AccountName(const json::Value& job) { return StrCat(api::Name(job), "-launcher"); }
 
 std::string_view AccountOf(const ReplicaSpec& launcher) {
@@ -99,17 +93,6 @@ json::Value ConfigMap(const json::Value& job, const JobSpec& spec) {
                                             {kHorovodHosts, Hosts(job, spec, ":")},
                                             {kMpiRemoteShell, RemoteShell(job)},
                                             {kDiscovery, Discovery(job)}}}};
-}
-
-// Kept as it is made: processes of a running job have it.
-json::Value KeySecret(const json::Value& job, const SshKeyPair& key) {
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "Secret"},
-                      {"metadata", json::Object{{"name", KeySecretName(job)}}},
-                      {"type", "kubernetes.io/ssh-auth"},
-                      {"immutable", true},
-                      {"data", json::Object{{kPrivateKey, Base64Encode(key.private_pem)},
-                                            {kPublicKey, Base64Encode(key.public_line)}}}};
 }
 
 // To see pods, and to run commands in the job's own.
@@ -173,13 +156,7 @@ void MountKeys(const json::Value& job, json::Value& pod) {
     if (json::GetString(volume, {"name"}) == kKeys) return;
   }
   const std::string_view folder = KeyFolder(job);
-  json::Array items{json::Object{{"key", kPrivateKey}, {"path", "id_rsa"}},
-                    json::Object{{"key", kPublicKey}, {"path", "id_rsa.pub"}},
-                    json::Object{{"key", kPublicKey}, {"path", "authorized_keys"}}};
-  json::Object source{{"secretName", KeySecretName(job)}, {"items", std::move(items)}};
-  // Elsewhere the user is another than the files' owner, and could not read them.
-  if (folder == kRootKeys) source["defaultMode"] = 0600;
-  ArrayIn(spec, "volumes").push_back(json::Object{{"name", kKeys}, {"secret", std::move(source)}});
+  ArrayIn(spec, "volumes").push_back(SshVolume(job, kKeys, "", folder));
   json::Array& containers = json::FindMutable(spec, {"containers"})->get_array();
   for (json::Value& one : containers) {
     const bool trains =
@@ -243,7 +220,7 @@ Result<std::vector<json::Value>> MpiDependents(const json::Value& job,
   std::vector<json::Value> all{ConfigMap(job, spec)};
   if (options.make_ssh_key) {
     SWELL_ASSIGN_OR_RETURN(const SshKeyPair key, options.make_ssh_key());
-    all.push_back(KeySecret(job, key));
+    all.push_back(SshSecret(job, key));
   }
   std::string account(AccountOf(launcher));
   if (account.empty()) {

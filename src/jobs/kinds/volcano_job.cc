@@ -1,12 +1,12 @@
 // Volcano's Job (batch.volcano.sh/v1alpha1): tasks that run as a gang, with policies that say what
 // follows when a pod fails or a task completes. Source: https://volcano.sh/en/docs/vcjob.
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "base/strings.h"
 #include "jobs/kinds/job_kinds.h"
 #include "jobs/kinds/launch_env.h"
+#include "jobs/kinds/volcano_plugins.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/job.h"
@@ -19,66 +19,8 @@ namespace {
 using controllers::SetEnv;
 using controllers::WrongField;
 
-constexpr std::string_view kHostsFolder = "/etc/volcano";
 constexpr int64_t kRetriesUsual = 3;
 constexpr std::string_view kQueueUsual = "default";
-
-// What the plugin pytorch is told: --master=NAME --worker=NAME --port=N. Pods of a gang start
-// together, so that --wait-master-enabled and its like have no effect.
-struct PyTorchPlugin {
-  std::string master = "master";
-  std::string worker = "worker";
-  int64_t port = kLaunchPort;
-};
-
-bool HasPlugin(const json::Value& job, std::string_view name) {
-  return json::Find(job, {"spec", "plugins", name}) != nullptr;
-}
-
-Result<PyTorchPlugin> ReadPyTorchPlugin(const json::Value& job) {
-  PyTorchPlugin plugin;
-  const json::Array& arguments = json::GetArray(job, {"spec", "plugins", "pytorch"});
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string field = StrCat("spec.plugins.pytorch[", i, "]");
-    if (!arguments[i].is_string()) return WrongField(field, "Invalid value: must be a string");
-    std::string_view text = json::View(arguments[i].get_string());
-    const std::string_view whole = text;
-    while (text.starts_with('-')) text.remove_prefix(1);
-    const size_t equals = text.find('=');
-    const std::string_view name = text.substr(0, equals);
-    const std::string_view value =
-        equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
-    const auto port = name == "port" ? ParseInt(value) : std::nullopt;
-    if (name == "master" && !value.empty()) {
-      plugin.master = value;
-    } else if (name == "worker" && !value.empty()) {
-      plugin.worker = value;
-    } else if (port && *port > 0 && *port < 65536) {
-      plugin.port = *port;
-    } else if (name.starts_with("wait-master-") && equals != std::string_view::npos) {
-      continue;
-    } else {
-      return controllers::WrongText(field, whole,
-                                    "must be --master=TASK, --worker=TASK or --port=NUMBER");
-    }
-  }
-  return plugin;
-}
-
-Status CheckPlugins(const json::Value& job) {
-  static constexpr std::array<std::string_view, 4> kKnown = {"env", "svc", "pytorch", "ssh"};
-  for (const auto& plugin : json::GetObject(job, {"spec", "plugins"})) {
-    const std::string_view name(plugin.key().data(), plugin.key().size());
-    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
-    const std::string field = StrCat("spec.plugins.", name);
-    if (name == "mpi") {
-      return WrongField(
-          field, "Forbidden: pods of this kind get no SSH keys; use an MPIJob, whose pods do");
-    }
-    return WrongField(field, "Unsupported value: supported plugins: env, pytorch, ssh, svc");
-  }
-  return ReadPyTorchPlugin(job).status();
-}
 
 // What a policy does to a pod that fails, to a task that completes, or to a job that loses a pod.
 struct Policies {
@@ -205,25 +147,10 @@ Result<ReplicaSpec> ReadTask(const json::Value& task, size_t index, const Polici
   return replica;
 }
 
-std::string HostOf(const json::Value& job, const ReplicaSpec& task, int64_t index) {
-  return StrCat(task.PodName(api::Name(job), index), ".", api::Name(job));
-}
-
-// "VC_PS_WORKER_HOSTS" of task ps-worker.
-std::string HostsName(const ReplicaSpec& task, std::string_view what) {
-  std::string name = StrCat("VC_", task.type, "_", what);
-  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
-  return name;
-}
-
-std::vector<std::string> Hosts(const json::Value& job, const ReplicaSpec& task) {
-  std::vector<std::string> hosts;
-  for (int64_t i = 0; i < task.replicas; ++i) hosts.push_back(HostOf(job, task, i));
-  return hosts;
-}
-
 class VolcanoJobKind final : public JobKind {
  public:
+  explicit VolcanoJobKind(const JobKindOptions& options) : options_(options) {}
+
   client::Resource resource() const override {
     return {"batch.volcano.sh", "v1alpha1", "jobs", true};
   }
@@ -246,12 +173,15 @@ class VolcanoJobKind final : public JobKind {
                   const std::vector<ReplicaCount>& counts,
                   WallTime now,
                   json::Value& status) const override;
+
+ private:
+  const JobKindOptions options_;
 };
 
 Result<JobSpec> VolcanoJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
-  SWELL_RETURN_IF_ERROR(CheckPlugins(job));
+  SWELL_RETURN_IF_ERROR(CheckVolcanoPlugins(job));
   SWELL_RETURN_IF_ERROR(CheckVolumes(job));
   Policies policies;
   SWELL_RETURN_IF_ERROR(ReadPolicies(body, "spec", policies));
@@ -296,20 +226,6 @@ json::Object VolcanoJobKind::Labels(const JobMember& member) const {
           {"volcano.sh/queue-name", json::GetString(member.job, {"spec", "queue"}, kQueueUsual)}};
 }
 
-void SetPyTorchEnv(const JobMember& member, json::Value& pod) {
-  const auto plugin = ReadPyTorchPlugin(member.job);
-  const ReplicaSpec* master = plugin.ok() ? member.spec.Find(plugin->master) : nullptr;
-  if (master == nullptr) return;
-  const ReplicaSpec* workers = member.spec.Find(plugin->worker);
-  AddContainerPort(pod, "pytorchjob-port", plugin->port);
-  SetEnv(pod, "MASTER_ADDR", HostOf(member.job, *master, 0));
-  SetEnv(pod, "MASTER_PORT", std::to_string(plugin->port));
-  SetEnv(pod, "WORLD_SIZE",
-         std::to_string(master->replicas + (workers != nullptr ? workers->replicas : 0)));
-  if (member.role.type == plugin->master) SetEnv(pod, "RANK", "0");
-  if (member.role.type == plugin->worker) SetEnv(pod, "RANK", std::to_string(member.index + 1));
-}
-
 void VolcanoJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
   const json::Value& job = member.job;
   // Not Volcano's scheduler, which the manifest may name.
@@ -318,20 +234,7 @@ void VolcanoJobKind::PreparePod(const JobMember& member, json::Value& pod) const
     json::Set(pod, {"spec", "subdomain"}, api::Name(job));
   }
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  if (HasPlugin(job, "env")) {
-    SetEnv(pod, "VC_TASK_INDEX", std::to_string(member.index));
-    SetEnv(pod, "VK_TASK_INDEX", std::to_string(member.index));
-  }
-  if (HasPlugin(job, "svc")) {
-    for (const ReplicaSpec& task : member.spec.replicas) {
-      SetEnv(pod, HostsName(task, "HOSTS"), Join(Hosts(job, task), ","));
-      SetEnv(pod, HostsName(task, "NUM"), std::to_string(task.replicas));
-    }
-    const std::string name = StrCat(api::Name(job), "-svc");
-    MountVolume(pod, json::Object{{"name", name}, {"configMap", json::Object{{"name", name}}}},
-                kHostsFolder, {"initContainers", "containers"});
-  }
-  if (HasPlugin(job, "pytorch")) SetPyTorchEnv(member, pod);
+  ApplyVolcanoPlugins(member, options_, pod);
   int number = 0;
   for (const json::Value& volume : json::GetArray(job, {"spec", "volumes"})) {
     MountVolume(
@@ -351,18 +254,7 @@ std::vector<json::Value> VolcanoJobKind::Services(const json::Value& job, const 
 
 Result<std::vector<json::Value>> VolcanoJobKind::Dependents(const json::Value& job,
                                                             const JobSpec& spec) const {
-  if (!HasPlugin(job, "svc")) return std::vector<json::Value>();
-  json::Object data;
-  for (const ReplicaSpec& task : spec.replicas) {
-    std::string file = task.type;
-    std::replace(file.begin(), file.end(), '-', '_');
-    data[file + ".host"] = Join(Hosts(job, task), "\n");
-  }
-  return std::vector<json::Value>{
-      json::Object{{"apiVersion", "v1"},
-                   {"kind", "ConfigMap"},
-                   {"metadata", json::Object{{"name", StrCat(api::Name(job), "-svc")}}},
-                   {"data", std::move(data)}}};
+  return VolcanoPluginObjects(job, spec, options_);
 }
 
 struct Totals {
@@ -462,8 +354,8 @@ void VolcanoJobKind::FillStatus(const json::Value& job,
 
 }  // namespace
 
-void AddVolcanoJobs(const JobKindOptions&, JobKindList& kinds) {
-  kinds.push_back({std::make_unique<VolcanoJobKind>(), nullptr, nullptr});
+void AddVolcanoJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({std::make_unique<VolcanoJobKind>(options), nullptr, nullptr});
 }
 
 }  // namespace swell::jobs

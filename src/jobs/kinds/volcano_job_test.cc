@@ -57,6 +57,19 @@ class VolcanoJobTest : public ::testing::Test {
     }
     return "";
   }
+  // Where the pod's first container has a part of a volume, as NAME:PATH:SUBPATH.
+  std::string KeyMount(const std::string& pod) {
+    json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
+    if (!found) return "no pod";
+    const json::Array& mounts =
+        json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"volumeMounts"});
+    for (const json::Value& one : mounts) {
+      if (json::GetString(one, {"subPath"}).empty()) continue;
+      return StrCat(json::GetString(one, {"name"}), ":", json::GetString(one, {"mountPath"}), ":",
+                    json::GetString(one, {"subPath"}));
+    }
+    return "no keys";
+  }
   TestCluster cluster_;
 };
 
@@ -90,13 +103,48 @@ TEST_F(VolcanoJobTest, ThePluginPytorchSetsRanks) {
   EXPECT_EQ(Env("job-m-0", "WORLD_SIZE"), "3");
 }
 
-TEST_F(VolcanoJobTest, RunsWithoutSshKeysAndWithoutWaitingForTheMaster) {
-  Submit("plugins: {ssh: [], pytorch: [--master=m, --worker=w, --wait-master-enabled=true]}, ",
+TEST_F(VolcanoJobTest, RunsWithoutWaitingForTheMaster) {
+  Submit("plugins: {pytorch: [--master=m, --worker=w, --wait-master-enabled=true]}, ",
          {Task("m", 1), Task("w", 1)});
   ASSERT_TRUE(Run(2));
   EXPECT_EQ(Env("job-w-0", "RANK"), "1");
   EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
-            "the job runs as if it did not say spec.plugins.ssh, spec.plugins.pytorch[2]");
+            "the job runs as if it did not say spec.plugins.pytorch[2]");
+}
+
+TEST_F(VolcanoJobTest, ThePluginTensorflowSaysWhoTheOthersAre) {
+  Submit("plugins: {tensorflow: [--ps=server, --port=2300]}, ",
+         {Task("server", 1), Task("worker", 2), Task("board", 1)});
+  ASSERT_TRUE(Run(4));
+  EXPECT_EQ(Env("job-worker-1", "TF_CONFIG"),
+            R"({"cluster":{"ps":["job-server-0.job:2300"],)"
+            R"("worker":["job-worker-0.job:2300","job-worker-1.job:2300"]},)"
+            R"("task":{"type":"worker","index":1}})");
+  EXPECT_TRUE(Env("job-server-0", "TF_CONFIG").ends_with(R"("task":{"type":"ps","index":0}})"));
+  EXPECT_EQ(Env("job-board-0", "TF_CONFIG"), "");
+  EXPECT_EQ(Env("job-board-0", "VC_WORKER_NUM"), "2") << "svc comes with it";
+}
+
+TEST_F(VolcanoJobTest, ThePluginMpiBringsHostsAndKeys) {
+  Submit("plugins: {mpi: [--master=main, --worker=w]}, ", {Task("main", 1), Task("w", 2)});
+  ASSERT_TRUE(Run(3));
+  EXPECT_EQ(Env("job-main-0", "MPI_HOST"), "job-w-0.job,job-w-1.job");
+  EXPECT_EQ(Env("job-w-0", "MPI_HOST"), "");
+  const std::string uid(api::Uid(*cluster_.Get(kVolcanoJobs, "default/job")));
+  const std::string secret = StrCat("job-ssh-", uid.substr(0, 8));
+  const json::SharedValue keys =
+      cluster_.Get(client::resources::kSecrets, StrCat("default/", secret));
+  ASSERT_NE(keys, nullptr);
+  EXPECT_EQ(Base64Decode(json::GetString(*keys, {"data", "ssh-privatekey"})), "private 1");
+  EXPECT_EQ(KeyMount("job-w-1"), "ssh-auth:/root/.ssh:.ssh");
+  EXPECT_EQ(KeyMount("job-main-0"), "ssh-auth:/root/.ssh:.ssh");
+  EXPECT_EQ(cluster_.Events("FieldIgnored"), 0);
+}
+
+TEST_F(VolcanoJobTest, ThePluginSshPutsKeysWhereItSays) {
+  Submit("plugins: {ssh: [--ssh-key-file-path=/home/mpi/.ssh]}, ", {Task("w", 1)});
+  ASSERT_TRUE(Run(1));
+  EXPECT_EQ(KeyMount("job-w-0"), "ssh-auth:/home/mpi/.ssh:.ssh");
 }
 
 TEST_F(VolcanoJobTest, AJobOfAnotherKindKeepsItsPodGroup) {
@@ -202,9 +250,12 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
   const std::vector<Case> cases = {
       {Manifest("", {}), "spec.tasks: Required value"},
       {Manifest("minAvailable: 3, ", {task}), "spec.minAvailable: Invalid value: 3"},
-      {Manifest("plugins: {mpi: []}, ", {task}),
-       "spec.plugins.mpi: Forbidden: pods of this kind get no SSH keys; use an MPIJob"},
-      {Manifest("plugins: {tensorflow: []}, ", {task}), "spec.plugins.tensorflow: Unsupported"},
+      {Manifest("plugins: {ray: []}, ", {task}), "spec.plugins.ray: Unsupported"},
+      {Manifest("plugins: {tensorflow: [--master=w]}, ", {task}),
+       "spec.plugins.tensorflow[0]: Invalid value: \"--master=w\": must be --ps=TASK, "
+       "--worker=TASK, --chief=TASK, --evaluator=TASK, or --port=NUMBER"},
+      {Manifest("plugins: {ssh: [--ssh-private-key=x]}, ", {task}),
+       "spec.plugins.ssh[0]: Invalid value: \"--ssh-private-key=x\""},
       {Manifest("plugins: {pytorch: [--port=x]}, ", {task}), "spec.plugins.pytorch[0]: Invalid"},
       {Manifest("policies: [{event: JobUnknown, action: RestartJob}], ", {task}),
        "spec.policies[0].event: Unsupported value: \"JobUnknown\""},
