@@ -72,6 +72,10 @@ TEST_F(CrdsTest, WhatPodsDoNotHaveIsFoundInTheTemplatesOfJobs) {
   EXPECT_EQ(unknown("PyTorchJob", R"({"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{
       "hostNetwork":true,"nodeSelektor":{}}}}}})"),
             "spec.pytorchReplicaSpecs.Worker.template.spec.nodeSelektor");
+  EXPECT_EQ(unknown("XGBoostJob", R"({"xgbReplicaSpecs":{"Master":{"kind":"Pod","template":{
+      "apiVersion":"v1","kind":"Pod","spec":{"kind":"Pod"}}}}})"),
+            "spec.xgbReplicaSpecs.Master.kind spec.xgbReplicaSpecs.Master.template.spec.kind")
+      << "a template may be headed like a Pod";
   EXPECT_EQ(unknown("ElasticDLJob", R"({"elasticdlReplicaSpecs":{},"epochs":1})"), "spec.epochs");
 }
 
