@@ -271,6 +271,14 @@ class Day(unittest.TestCase):
         self.ends(self.submit(script), "COMPLETED")
         self.assertEqual([self.output("step-0.out"), self.output("step-1.out")], ["task 0\n", "task 1\n"])
 
+    def test_a_script_that_makes_its_path_anew_finds_the_commands(self):
+        script = self.script("profile.sh", "#!/bin/bash\n#SBATCH -o profile.out\nsource /etc/profile\n"
+                             "PATH=/usr/bin:/bin\nsrun echo one\nsrun sh -c 'exit 3' 2>/dev/null\necho $?\nno-such\n")
+        self.ends(self.submit(script), "FAILED")
+        out = self.output("profile.out")
+        self.assertTrue(out.startswith("one\n3\n"), out)
+        self.assertIn("line 7: no-such: command not found", out)
+
     def test_tasks_have_files_for_errors_and_lists_of_nodes_are_read(self):
         script = self.script("errors.sh", "#!/bin/bash\n#SBATCH -n2 -o errors.out\nsrun -e errors-%t.err sh -c "
                              "'echo out; echo task $SLURM_PROCID >&2'\nscontrol show hostnames 'a[08-10,2]x,b'\n")
