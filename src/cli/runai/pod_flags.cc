@@ -242,6 +242,10 @@ void PodFlags::DeclareAmounts(Flags& flags, PyTorchSpec& pod) {
   flags.Text("--gpu-portion-request", &gpu_portion_, "PART",
              "fraction of each of those GPUs (of one GPU without --gpu): 0.5");
   flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "GPU memory instead of whole GPUs");
+  flags.Text("--gpu-portion-limit", &gpu_portion_limit_, "PART", "the same as the request").hidden =
+      true;
+  flags.Text("--gpu-memory-limit", &gpu_memory_limit_, "AMOUNT", "the same as the request").hidden =
+      true;
   flags
       .Choice("--gpu-request-type", &gpu_request_type_, "TYPE", {"portion", "memory"},
               "portion or memory")
@@ -296,8 +300,6 @@ void PodFlags::RefuseOthers(Flags& flags) {
       {"--compute", "Swell stores no assets; --gpu, --cpu and --memory say how much"},
       {"--privileged", "workloads cannot gain privileges; --add-capability NAME adds one"},
       {"--run-as-non-root", "use --run-as-user UID"},
-      {"--gpu-portion-limit", "the limit is always the request"},
-      {"--gpu-memory-limit", "the limit is always the request"},
       {"--create-home-dir", "use -v or --pvc for a directory that is kept"},
       {"--nfs-server", "use --nfs server=HOST,path=PATH,mountpath=PATH"},
       {"--s3", "use --pvc or --git-sync"},
@@ -335,7 +337,31 @@ void PodFlags::FillCommand(PyTorchSpec& pod, std::vector<std::string> words) con
   pod.args.insert(pod.args.end(), words.begin(), words.end());
 }
 
+// A workload never uses more of a GPU than it requests.
+Status PodFlags::CheckGpuLimits() const {
+  auto other = [](std::string_view flag, const std::string& limit, std::string_view request) {
+    return Misuse(StrCat(flag, " ", limit, " is not supported: the limit is always the request, ",
+                         request.empty() ? "which is missing" : request));
+  };
+  if (!gpu_portion_limit_.empty()) {
+    const std::string& said = gpu_portion_.empty() ? gpus_ : gpu_portion_;
+    if (said.empty()) return other("--gpu-portion-limit", gpu_portion_limit_, said);
+    SWELL_ASSIGN_OR_RETURN(const double limit,
+                           ParseGpus("--gpu-portion-limit", gpu_portion_limit_));
+    SWELL_ASSIGN_OR_RETURN(const double request, ParseGpus("--gpu-portion-request", said));
+    if (limit != request) return other("--gpu-portion-limit", gpu_portion_limit_, said);
+  }
+  if (!gpu_memory_limit_.empty()) {
+    if (gpu_memory_.empty()) return other("--gpu-memory-limit", gpu_memory_limit_, gpu_memory_);
+    SWELL_ASSIGN_OR_RETURN(const int64_t limit, ParseGpuMemory(gpu_memory_limit_));
+    SWELL_ASSIGN_OR_RETURN(const int64_t request, ParseGpuMemory(gpu_memory_));
+    if (limit != request) return other("--gpu-memory-limit", gpu_memory_limit_, gpu_memory_);
+  }
+  return Status::Ok();
+}
+
 Status PodFlags::FillGpus(PyTorchSpec& pod) const {
+  SWELL_RETURN_IF_ERROR(CheckGpuLimits());
   double gpus = 0;
   if (!gpus_.empty()) {
     SWELL_ASSIGN_OR_RETURN(gpus, ParseGpus("--gpu", gpus_));

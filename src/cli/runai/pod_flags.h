@@ -56,6 +56,7 @@ class PodFlags {
   std::optional<std::string>& command() { return command_; }
 
  private:
+  Status CheckGpuLimits() const;
   Status FillGpus(PyTorchSpec& pod) const;
   Status FillEnv(PyTorchSpec& pod) const;
   Status FillUser(PyTorchSpec& pod) const;
@@ -71,8 +72,8 @@ class PodFlags {
       existing_claims_, new_claims_, host_paths_, empty_dirs_, config_maps_, secrets_, nfs_,
       labels_, annotations_, devices_, selectors_, node_pools_, groups_, excluded_nodes_,
       addresses_;
-  std::string gpus_, gpu_portion_, gpu_memory_, gpu_request_type_, node_type_, git_sync_, grace_,
-      ignored_text_;
+  std::string gpus_, gpu_portion_, gpu_memory_, gpu_portion_limit_, gpu_memory_limit_,
+      gpu_request_type_, node_type_, git_sync_, grace_, ignored_text_;
   bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,
        mount_propagation_ = false;
   std::vector<json::Value> lasting_claims_, own_claims_;
