@@ -183,13 +183,6 @@ TEST_F(RunaiTest, PartsOfGpusAreOfThoseThatAreAskedFor) {
   EXPECT_EQ(annotations({"-g", "0.5"}), "0.5|||");
   EXPECT_NE(annotations({"-g", "0.5", "--gpu-memory", "1Gi"}).find("exclude each other"),
             std::string::npos);
-  EXPECT_EQ(annotations({"--gpu-portion-request", "0.5", "--gpu-portion-limit", "0.50"}), "0.5|||");
-  EXPECT_EQ(annotations({"--gpu-memory-request", "1Gi", "--gpu-memory-limit", "1024Mi"}),
-            "||1024|");
-  EXPECT_NE(
-      annotations({"--gpu-portion-request", "0.5", "--gpu-portion-limit", "1"})
-          .find("--gpu-portion-limit 1 is not supported: the limit is always the request, 0.5"),
-      std::string::npos);
 }
 
 TEST_F(RunaiTest, PlaceAndRightsInVersionTwosWords) {

@@ -298,6 +298,25 @@ TEST_F(RunaiSubmitTest, WhatStartsAgainIsSaidByAPolicyOrANumber) {
   }
 }
 
+TEST_F(RunaiSubmitTest, TheLimitOfAPartOfAGpuIsItsRequest) {
+  Cluster();
+  auto run = [this](std::string_view request, std::string_view limit, const char* amount) {
+    return Run({"runai", "training", "submit", "t", "-p", "project-a", "-i", "img", "--dry-run",
+                std::string(request), "1Gi", std::string(limit), amount});
+  };
+  EXPECT_EQ(run("--gpu-memory-request", "--gpu-memory-limit", "1024Mi"), 0) << err_;
+  EXPECT_EQ(run("--gpu-memory-request", "--gpu-memory-limit", "2Gi"), 2);
+  EXPECT_TRUE(err_.starts_with(
+      "runai training submit: --gpu-memory-limit 2Gi is not supported: the limit is always the "
+      "request, 1Gi\n"))
+      << err_;
+  const std::vector<std::string> part{"runai",     "training",  "submit", "t",
+                                      "-p",        "project-a", "-i",     "img",
+                                      "--dry-run", "-g",        "0.5",    "--gpu-portion-limit",
+                                      "0.50"};
+  EXPECT_EQ(Run(part), 0) << err_;
+}
+
 TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
   Cluster();
   const std::vector<std::string> server{
