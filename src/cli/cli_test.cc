@@ -241,6 +241,9 @@ TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
   stdin_ = "{apiVersion: kueue.x-k8s.io/v1beta1, kind: ClusterQueue, metadata: {name: q}}";
   EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
   EXPECT_NE(err_.find("\"; a queue with a quota is a Project here"), std::string::npos) << err_;
+  stdin_ = "{apiVersion: serving.kubedl.io/v1alpha1, kind: Inference, metadata: {name: s}}";
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_NE(err_.find("\"; run the server as a Deployment"), std::string::npos) << err_;
   stdin_ = "{apiVersion: v7, kind: Job, metadata: {name: j}}";
   EXPECT_EQ(Run({"swell", "delete", "-f", "-"}), 1);
   EXPECT_TRUE(
