@@ -48,7 +48,6 @@ constexpr ForeignKind kForeignKinds[] = {
      "nodes that are alike are a NodePool here: swell nodepool create NAME"},
     {"kueue.x-k8s.io", "", kProjectInstead},
     {"run.ai", "", "runai submit makes such workloads here"},
-    {"training.kubedl.io", "MPIJob", "the MPIJob of kubeflow.org/v2beta1 is run here"},
     {"training.kubedl.io", "ElasticDLJob",
      "elasticdl train makes an ElasticDLJob of elasticdl.org"},
     {"training.kubedl.io", "", kJobInstead},

@@ -30,6 +30,14 @@ int64_t Slots(const json::Value& job) {
   return std::max<int64_t>(1, json::GetInt(job, {"spec", "slotsPerWorker"}, 1));
 }
 
+// KubeDL has a field of its own for it.
+std::string_view Implementation(const json::Value& job) {
+  const std::string_view said =
+      json::GetString(job, {"spec", "mpiImplementation"},
+                      json::GetString(job, {"spec", "mpiDistribution"}, "OpenMPI"));
+  return said == "IntelMPI" ? "Intel" : said;
+}
+
 bool HasGpus(const json::Value& pod_template) {
   for (const json::Value& container : api::Containers(pod_template)) {
     if (json::Find(container, {"resources", "limits", api::kGpuResource}) != nullptr) return true;
@@ -55,7 +63,7 @@ std::string Hosts(const json::Value& job, const JobSpec& spec, std::string_view 
 }
 
 std::string Hostfile(const json::Value& job, const JobSpec& spec) {
-  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
+  const std::string_view mpi = Implementation(job);
   return Hosts(job, spec, mpi == "OpenMPI" ? " slots=" : ":");
 }
 
@@ -173,7 +181,7 @@ void SetMpiEnv(const json::Value& job, json::Value& pod) {
   const std::string hosts = StrCat(kMpiFolder, "/", kMpiHostfile);
   const std::string shell = StrCat(kMpiFolder, "/", kMpiRemoteShell);
   const std::string slots = std::to_string(Slots(job));
-  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
+  const std::string_view mpi = Implementation(job);
   if (mpi == "OpenMPI") {
     SetEnv(pod, "OMPI_MCA_plm_rsh_agent", shell);
     SetEnv(pod, "OMPI_MCA_orte_default_hostfile", hosts);

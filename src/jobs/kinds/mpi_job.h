@@ -1,4 +1,5 @@
-// MpiJob: Kubeflow's MPIJob (kubeflow.org/v1 and v2beta1): a launcher starts processes in workers.
+// MpiJob: the MPIJob of Kubeflow (kubeflow.org/v1 and v2beta1) and of KubeDL
+// (training.kubedl.io/v1alpha1): a launcher starts processes in workers.
 //
 // The launcher's mpirun reads its hosts from /etc/mpi/hostfile and reaches them through
 // /etc/mpi/kubexec.sh. That runs `kubectl exec`, with an account that may do so in the job's own

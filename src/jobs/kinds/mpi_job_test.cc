@@ -164,6 +164,25 @@ TEST_F(MpiJobTest, AFieldThatNothingFollowsIsNamed) {
             "the job runs as if it did not say spec.launcherCreationPolicy");
 }
 
+TEST_F(MpiJobTest, KubedlsJobRunsAsKubeflowsDoes) {
+  cluster_.Create(
+      "apiVersion: training.kubedl.io/v1alpha1\nkind: MPIJob\n"
+      "metadata: {name: pi, namespace: default}\nspec:\n  slotsPerWorker: 2\n"
+      "  cleanPodPolicy: Running\n  mpiDistribution: IntelMPI\n  mpiReplicaSpecs:\n"
+      "    Launcher: {replicas: 1, template: {spec: {containers: [{name: main, image: i, command: "
+      "[mpirun, ./pi], resources: {limits: {nvidia.com/gpu: 1}}}]}}}\n"
+      "    Worker: {replicas: 1, template: {spec: {containers: [{name: main, image: i}]}}}\n");
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(Hostfile(), "pi-launcher:2\npi-worker-0:2\n") << "a launcher with GPUs works, too";
+  EXPECT_EQ(Env("pi-launcher", "I_MPI_HYDRA_HOST_FILE"), "/etc/mpi/hostfile");
+  EXPECT_EQ(api::Label(*Pod("pi-worker-0"), "group-name"), "training.kubedl.io");
+  cluster_.agents->Exit("default/pi-launcher", 0);
+  const client::Resource kubedls{"training.kubedl.io", "v1alpha1", "mpijobs", true};
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kubedls, "default/pi", "Succeeded"); }));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
 TEST_F(MpiJobTest, AJobHasOneKeyPairForItsLife) {
   Submit(1);
   ASSERT_TRUE(AllRun(2));

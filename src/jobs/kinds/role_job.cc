@@ -397,6 +397,7 @@ std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& opt
   add(kMpi, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   add(kTensorflow, kKubedl, "v1alpha1", RestartPolicy::kExitCode, CleanPodPolicy::kRunning);
   add(kXgboost, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  add(kMpi, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   return kinds;
 }
 

@@ -1,6 +1,6 @@
 // RoleJob: kinds that are a map of roles and differ in little else: Kubeflow's TFJob, XGBoostJob,
-// PaddleJob, JAXJob and MPIJob (kubeflow.org/v1), KubeDL's TFJob and XGBoostJob
-// (training.kubedl.io/v1alpha1). Each member has a headless service of its own name; the
+// PaddleJob, JAXJob and MPIJob (kubeflow.org/v1), KubeDL's TFJob, XGBoostJob
+// and MPIJob (training.kubedl.io/v1alpha1). Each member has a headless service of its own name; the
 // environment differs by kind. All members are one rigid gang.
 //
 // - Threads: stateless; core executor only.
