@@ -152,6 +152,8 @@ class LeavingTest(support.FolderTest):
         job = self.job()
         self.assertFalse(os.path.exists(self.request), "a later end of the pod would bring the old state back")
         self.assertEqual(job.restore().step, 7)
+        job.flush()
+        self.assertEqual(job.checkpoints.latest(), 7)
 
     def test_a_small_state_goes_to_disk(self):
         self.state = {"step": 7}

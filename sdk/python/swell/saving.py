@@ -20,7 +20,7 @@ import threading
 import time
 
 from swell import report, snapshot
-from swell.files import remove_quietly, write_atomic
+from swell.files import write_atomic
 from swell.memory import Cancelled
 
 MOST_SECONDS = 1800.0
@@ -39,6 +39,8 @@ class Saver:
         self._checkpoints = checkpoints
         self._memory = memory
         self._persist_file = _persist_file(checkpoints, memory, os.environ if environ is None else environ)
+        # The process before this one in the pod left its state. This one continues from it, and the pod goes on.
+        self._found_left = self._persist_file is not None and _withdraw(self._persist_file)
         self._thread = None
         self._writing = None
         self.process_ends = False
@@ -125,6 +127,13 @@ class Saver:
             if not self._thread.is_alive():
                 self._thread = None
 
+    def keep(self, copy):
+        """Writes the copy to disk in the background, if the process before this one had left that to the agent."""
+        if self._found_left and not self.busy:
+            self._found_left = False
+            self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
+            self._thread.start()
+
     def remove_copies(self):
         if not self.left:
             self._memory.remove()
@@ -194,9 +203,16 @@ def _persist_file(checkpoints, memory, environ):
         return None
     if checkpoints.dir != os.path.abspath(environ.get("SWELL_CHECKPOINT_DIR") or ""):
         return None
-    with contextlib.suppress(OSError):
-        remove_quietly(path)  # of a process that was restarted in this pod: this one continues from the copy
     return path
+
+
+def _withdraw(path):
+    """Takes the request back, if there is one."""
+    try:
+        os.remove(path)
+    except OSError:
+        return False
+    return True
 
 
 def save_seconds(given):

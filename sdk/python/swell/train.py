@@ -265,6 +265,7 @@ class Job:
             # Anything could be wrong with it, and the disk has an older one.
             report.complain(f"skipping the copy in memory of step {copy.index['step']}: {error}")
             return None
+        self._saver.keep(copy)
         index = copy.index
         return Checkpoint(index["step"], state, index["time"], index["epoch"], index["metrics"])
 
