@@ -39,7 +39,7 @@ class Saver:
         self._checkpoints = checkpoints
         self._memory = memory
         self._persist_file = _persist_file(checkpoints, memory, os.environ if environ is None else environ)
-        # The process before this one in the pod left its state. This one continues from it, and the pod goes on.
+        # The process before this one in the pod left its state. This one continues from it, and the pod continues.
         self._found_left = self._persist_file is not None and _withdraw(self._persist_file)
         self._thread = None
         self._writing = None
