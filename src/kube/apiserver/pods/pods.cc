@@ -5,6 +5,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/restart_policy.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/limit_range.h"
 #include "kube/apiserver/admission/pod_security.h"
@@ -236,21 +237,32 @@ void CopyMutable(json::Value& to, const json::Value& from) {
   }
 }
 
+// Null for one that the spec does not have.
+json::Value ContainerOf(const json::Value& pod, std::string_view list, std::string_view name) {
+  for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+    if (json::GetString(container, {"name"}) == name) return container;
+  }
+  return nullptr;
+}
+
 // A container that has ended and is not to be restarted stays so, whatever a report says that was
 // late.
 Status CheckEndedStayEnded(const Admission& admission,
                            const json::Value& object,
                            const json::Value& old) {
-  const std::string_view restart = json::GetString(old, {"spec", "restartPolicy"});
-  if (restart != "Never" && restart != "OnFailure") return Status::Ok();
+  if (api::MayRestartTogether(old)) return Status::Ok();
   std::vector<api::FieldError> errors;
-  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+  for (const auto& [list, specs] : {std::pair("containerStatuses", "containers"),
+                                    std::pair("initContainerStatuses", "initContainers")}) {
     const json::Array& before = json::GetArray(old, {"status", list});
     for (size_t i = 0; i < before.size(); ++i) {
       const json::Value* end = json::Find(before[i], {"state", "terminated"});
       const std::string_view name = json::GetString(before[i], {"name"});
-      if (end == nullptr || api::HasSidecar(old, name)) continue;
-      if (restart == "OnFailure" && json::GetInt(*end, {"exitCode"}) != 0) continue;
+      if (end == nullptr) continue;
+      if (api::RestartsAfter(old, ContainerOf(old, specs, name),
+                             json::GetInt(*end, {"exitCode"}))) {
+        continue;
+      }
       for (const json::Value& now : json::GetArray(object, {"status", list})) {
         if (json::GetString(now, {"name"}) != name) continue;
         if (json::Find(now, {"state", "terminated"}) != nullptr) continue;

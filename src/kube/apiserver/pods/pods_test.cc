@@ -301,6 +301,47 @@ TEST_F(PodsTest, EvictionAsksTheBudgets) {
       0);
 }
 
+TEST_F(PodsTest, AContainersOwnPolicySaysWhetherItsEndIsForGood) {
+  const struct {
+    std::string name, own;  // policy and rules of the container
+    int status;
+  } rows[] = {{"always", R"("restartPolicy":"Always")", 200},
+              {"never", R"("restartPolicy":"Never")", 422},
+              {"rule",
+               R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart","exitCodes":)"
+               R"({"operator":"In","values":[3]}}])",
+               200},
+              {"other-rule",
+               R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart",)"
+               R"("exitCodes":{"operator":"NotIn","values":[3]}}])",
+               422},
+              {"all",
+               R"("restartPolicy":"Never","restartPolicyRules":[{"action":"RestartAllContainers",)"
+               R"("exitCodes":{"operator":"In","values":[9]}}])",
+               200}};
+  for (const auto& row : rows) {
+    // What the pod says does not count.
+    const std::string pod_policy = row.status == 200 ? "Never" : "Always";
+    ASSERT_EQ(
+        server
+            .Post(kPods, StrCat(R"({"metadata":{"name":")", row.name,
+                                R"("},"spec":{"restartPolicy":")", pod_policy,
+                                R"(","containers":[{"name":"c","image":"i",)", row.own, "}]}}"))
+            .status,
+        201)
+        << row.name;
+    const std::string path = StrCat(kPods, "/", row.name, "/status");
+    const auto report = [&](std::string_view state) {
+      return server
+          .Merge(path,
+                 StrCat(R"({"status":{"containerStatuses":[{"name":"c","state":)", state, "}]}}"))
+          .status;
+    };
+    ASSERT_EQ(report(R"({"terminated":{"exitCode":3}})"), 200);
+    EXPECT_EQ(report(R"({"terminated":null,"running":{}})"), row.status) << row.name;
+  }
+}
+
 TEST_F(PodsTest, WhatEndedForGoodStaysEnded) {
   const auto state = [](const std::string& state) {
     return StrCat(R"({"status":{"containerStatuses":[{"name":"c","state":)", state, "}]}}");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/restart_policy.h"
 
 namespace swell::node {
 
@@ -52,39 +53,16 @@ json::SharedValue PodRecord::GivenPod() const {
   return std::make_shared<const json::Value>(std::move(given));
 }
 
-namespace {
-
-// Whether one of the container's rules (KEP 5307) is about this exit code.
-bool RuleRestarts(const json::Value& container, int code) {
-  for (const json::Value& rule : json::GetArray(container, {"restartPolicyRules"})) {
-    const json::Array& codes = json::GetArray(rule, {"exitCodes", "values"});
-    const bool listed = std::find(codes.begin(), codes.end(), json::Value(code)) != codes.end();
-    const bool in = json::GetString(rule, {"exitCodes", "operator"}) == "In";
-    if (json::GetString(rule, {"action"}) == "Restart" && listed == in) return true;
-  }
-  return false;
-}
-
-// A container's own policy and rules stand before the pod's policy.
-bool RestartsAfter(const json::Value& pod, const json::Value& container, int code) {
-  if (RuleRestarts(container, code)) return true;
-  const std::string_view policy = json::GetString(container, {"restartPolicy"}, RestartPolicy(pod));
-  if (policy == "Never") return false;
-  return policy == "Always" || code != 0;
-}
-
-}  // namespace
-
 bool PodRecord::WantsRestart(const ContainerState& container) const {
   if (container.resizing) return true;
   if (container.ephemeral) return false;
-  return RestartsAfter(*pod, SpecOf(container), container.exit->code);
+  return api::RestartsAfter(*pod, SpecOf(container), container.exit->code);
 }
 
 bool PodRecord::RestartsAfterItsNode() const {
   const json::Array& own = json::GetArray(*pod, {"spec", "containers"});
   return std::any_of(own.begin(), own.end(), [this](const json::Value& container) {
-    return RestartsAfter(*pod, container, kExitUnknown);
+    return api::RestartsAfter(*pod, container, kExitUnknown);
   });
 }
 

@@ -407,8 +407,4 @@ const json::Value* FindContainer(const json::Value& pod, std::string_view name) 
   return nullptr;
 }
 
-std::string_view RestartPolicy(const json::Value& pod) {
-  return json::GetString(pod, {"spec", "restartPolicy"}, "Always");
-}
-
 }  // namespace swell::node

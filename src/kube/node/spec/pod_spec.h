@@ -80,6 +80,5 @@ Result<std::string> ResourceFieldRef(const EnvContext& context,
 int64_t PodMemoryLimit(const json::Value& pod);
 // A container of any list by name, or nullptr.
 const json::Value* FindContainer(const json::Value& pod, std::string_view name);
-std::string_view RestartPolicy(const json::Value& pod);  // Always when absent
 
 }  // namespace swell::node
