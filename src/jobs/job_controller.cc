@@ -159,14 +159,24 @@ std::string_view PhaseWord(const JobPass& pass) {
   return "Pending";
 }
 
+// Lists show this message: it names the object that the job waits for, as long as it does.
+void SayCreated(JobPass& pass, bool is_new) {
+  const std::string created = StrCat(pass.kind.kind(), " ", pass.name, " is created.");
+  const auto said = api::FindConditionIn(pass.status, "Created");
+  const bool of_ours = said && said->message.starts_with(created);
+  if (!is_new && !of_ours) return;
+  const std::string message =
+      pass.waits_for.empty() ? created : StrCat(created, " ", pass.waits_for, ".");
+  if (is_new || said->message != message) {
+    pass.SetCondition("Created", true, pass.kind.Reason("Created"), message);
+  }
+}
+
 // What is said when a job is new. True when the pass is decided: the job cannot be read, or not
 // yet.
 bool DecideUnreadable(JobPass& pass) {
   const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
-  if (is_new) {
-    pass.SetCondition("Created", true, pass.kind.Reason("Created"),
-                      StrCat(pass.kind.kind(), " ", pass.name, " is created."));
-  }
+  SayCreated(pass, is_new);
   if (!pass.waits_for.empty()) {
     if (is_new) pass.AddEvent("Warning", "ReferenceNotFound", pass.waits_for);
     pass.RequeueAfter(kReadReferenceAgain);

@@ -61,6 +61,11 @@ class TrainJobTest : public ::testing::Test {
     }
     return "";
   }
+  std::string CreatedMessage() {
+    const json::SharedValue job = cluster_.Get(kTrainJobs, "default/job");
+    const auto created = job ? api::FindCondition(*job, "Created") : std::nullopt;
+    return created ? std::string(created->message) : "";
+  }
   TestCluster cluster_;
   json::SharedValue pod_;
 };
@@ -130,8 +135,13 @@ TEST_F(TrainJobTest, WaitsForItsRuntime) {
   EXPECT_EQ(cluster_.Pods(""), 0);
   EXPECT_EQ(cluster_.EventMessage("ReferenceNotFound"),
             "spec.runtimeRef: the TrainingRuntime \"mine\" does not exist; the job waits for it");
+  EXPECT_EQ(
+      CreatedMessage(),
+      "TrainJob job is created. spec.runtimeRef: the TrainingRuntime \"mine\" does not exist; "
+      "the job waits for it.");
   cluster_.Create(kRuntime);
   EXPECT_TRUE(Run(2));
+  EXPECT_EQ(CreatedMessage(), "TrainJob job is created.");
 }
 
 TEST_F(TrainJobTest, KubeflowsOwnRuntimeIsThere) {
