@@ -66,8 +66,8 @@ constexpr Row kRows[] = {
     {"Start and end", "-a,--array", "INDICES", "one job for each index: 0-99%8 runs 8 at once",
      "SBATCH_ARRAY_INX", Use::kFollowed, "", true},
     {"Start and end", "-d,--dependency", "TYPE:JOB[:JOB],…",
-     "start after other jobs: afterok, afterany, afternotok, after; singleton: after those of its "
-     "name",
+     "start after other jobs: afterok, afterany, afternotok, after; aftercorr: each task of an "
+     "array after its like; singleton: after those of its name",
      "SBATCH_DEPENDENCY"},
     {"Start and end", "--kill-on-invalid-dep", "yes|no",
      "what becomes of a job whose dependency can never be satisfied (default no: it waits)",

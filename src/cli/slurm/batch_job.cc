@@ -685,6 +685,10 @@ Result<json::Value> MakeJob(const BatchJob& job, const JobNumber& number, const 
   annotate(api::keys::kUser, job.user);
   annotate(api::keys::kCommandLine, job.command_line);
   GateRequest gate = job.gate;
+  if (const auto own = job.start_after_of_task.find(number.task_id);
+      own != job.start_after_of_task.end()) {
+    gate.start_after = own->second;
+  }
   if (!number.array_id.empty()) gate.array = StrCat("slurm-", number.array_id);
   if (const JobKindInfo* kind = KindOfJob(made)) SetGate(made, *kind, gate);
   return made;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,6 +80,9 @@ struct BatchJob {
   std::vector<KeyValues> node_choices;
   bool requeue = true;
   GateRequest gate;  // its array's name is a matter of numbers
+  // Of an array whose tasks wait for different jobs: gate.start_after of each, by
+  // SLURM_ARRAY_TASK_ID.
+  std::map<std::string, std::string> start_after_of_task;
   std::optional<SignalRequest> signal;
 };
 

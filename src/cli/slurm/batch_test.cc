@@ -145,7 +145,8 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
                          {"--signal=USR1@60", "which the job lacks; give --time"},
                          {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
                          {"--time=soon", "--time \"soon\": expected minutes"},
-                         {"--dependency=aftercorr:1", "--dependency aftercorr is not supported"},
+                         {"--dependency=aftercorr:1", "this job has no --array"},
+                         {"-a 0-1 -d aftercorr:999", "there is no job 999_0"},
                          {"--dependency=afterok:999", "there is no job 999"},
                          {"--array=5-1", "indices like 0-99"}}) {
     EXPECT_NE(Sbatch(one.header), 0) << one.header;
@@ -249,6 +250,27 @@ TEST_F(SlurmTest, ADependencyNamesTheOtherJobsObjects) {
   EXPECT_TRUE(after.starts_with(StrCat("afterok:first-", id, ":first-"))) << after;
   EXPECT_EQ(json::GetString(job, {"metadata", "annotations", "swell.dev/if-never"}), "Fail");
   EXPECT_TRUE(json::GetBool(job, {"spec", "suspend"}));
+}
+
+TEST_F(SlurmTest, TasksOfAnArrayWaitForTheirLike) {
+  const auto name_of = [this](const std::string& task) {
+    EXPECT_EQ(Run({"squeue", "-h", "-r", "-j", task, "-O", "jobid:20"}), 0) << err_;
+    return std::string(Trim(out_));
+  };
+  ASSERT_EQ(Sbatch("--array=1-2 -J first", {"--parsable"}), 0) << err_;
+  const std::string first = Number();
+  const std::string second_task = name_of(first + "_2");
+  ASSERT_EQ(Sbatch("--array=1-2 -J then", {"--parsable", "-d", "aftercorr:" + first}), 0) << err_;
+  const std::string then = Number();
+  const auto waits_for = [this](const std::string& name) {
+    return std::string(
+        json::GetString(JobOf(name), {"metadata", "annotations", "swell.dev/start-after"}));
+  };
+  EXPECT_EQ(waits_for("then-" + then), StrCat("afterok:first-", first));
+  EXPECT_EQ(waits_for("then-" + name_of(then + "_2")), StrCat("afterok:first-", second_task));
+  // There is no task 3 to wait for.
+  EXPECT_NE(Sbatch("--array=1-3 -J more", {"-d", "aftercorr:" + first}), 0);
+  EXPECT_NE(err_.find(StrCat("there is no job ", first, "_3")), std::string::npos) << err_;
 }
 
 TEST_F(SlurmTest, FewNodesHoldTheGpusAndTheTasks) {

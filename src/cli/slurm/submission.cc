@@ -322,26 +322,35 @@ Result<KnownJobs> ReadKnownJobs(Api& api, const std::string& ns) {
 }
 
 // "afterok:12:13_4" as the names of these jobs' objects; of an array, all of its tasks. What a
-// cancelled job fulfils already is left out; empty: nothing is left.
+// cancelled job fulfils already is left out; empty: nothing is left. `task`: of the array that
+// waits; a task that waits for its like (aftercorr) waits for that one alone.
 Result<std::string> DependencyTerm(const KnownJobs& jobs,
                                    const std::string& ns,
-                                   const std::string& term) {
+                                   const std::string& term,
+                                   std::optional<int64_t> task) {
   const std::vector<std::string_view> parts = Split(term, ':');
-  const std::string type = ToLower(parts.empty() ? "" : parts[0]);
-  if (type == "aftercorr" || type == "afterburstbuffer") {
+  std::string type = ToLower(parts.empty() ? "" : parts[0]);
+  if (type == "afterburstbuffer") {
     return Misuse(StrCat("--dependency ", type,
                          " is not supported; name the jobs: afterok:JOB, or afterany:JOB"));
+  }
+  const bool like = type == "aftercorr";
+  if (like) type = "afterok";
+  if (like && !task) {
+    return Misuse(StrCat("--dependency ", Quote(term),
+                         ": tasks of an array wait for their like, and this job has no --array; "
+                         "afterok waits for all tasks of another"));
   }
   const bool known =
       type == "after" || type == "afterok" || type == "afterany" || type == "afternotok";
   if (!known || parts.size() < 2) {
     return Misuse(StrCat("--dependency ", Quote(term),
-                         ": expected singleton, or after, afterok, afterany or afternotok with "
-                         "numbers of jobs, like afterok:12:13"));
+                         ": expected singleton, or after, afterok, afterany, afternotok or "
+                         "aftercorr with numbers of jobs, like afterok:12:13"));
   }
   std::string names;
   for (size_t i = 1; i < parts.size(); ++i) {
-    const std::string word(parts[i]);
+    const std::string word = like ? StrCat(parts[i], "_", *task) : std::string(parts[i]);
     if (word.find('+') != std::string::npos) {
       return Misuse(StrCat("--dependency ", Quote(term), ": a delay after ",
                            word.substr(0, word.find('+')),
@@ -386,6 +395,31 @@ std::string SingletonTerm(const KnownJobs& jobs, const BatchJob& job) {
   return names.empty() ? names : "afterany" + names;
 }
 
+// What a job waits for, or the task of an array; empty: nothing.
+Result<std::string> StartAfter(const KnownJobs& jobs,
+                               const BatchJob& job,
+                               const std::string& text,
+                               std::optional<int64_t> task) {
+  const bool any = text.find('?') != std::string::npos;
+  if (any && text.find(',') != std::string::npos) {
+    return Misuse(StrCat("--dependency ", Quote(text),
+                         ": all terms are between commas, or all between question marks"));
+  }
+  std::vector<std::string> terms;
+  for (std::string_view term : Split(text, any ? '?' : ',')) {
+    std::string one;
+    if (ToLower(term) == "singleton") {
+      one = SingletonTerm(jobs, job);
+    } else {
+      SWELL_ASSIGN_OR_RETURN(one, DependencyTerm(jobs, job.ns, std::string(term), task));
+    }
+    // One that is fulfilled is enough, where any will do.
+    if (one.empty() && any) return std::string();
+    if (!one.empty()) terms.push_back(std::move(one));
+  }
+  return Join(terms, any ? "?" : ",");
+}
+
 Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& job) {
   if (flags.Has("begin")) {
     SWELL_ASSIGN_OR_RETURN(const WallTime begin,
@@ -399,25 +433,16 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
   job.gate.fail_if_never = kill == "yes";
   const std::string& text = flags.Text("dependency");
   if (text.empty()) return Status::Ok();
-  const bool any = text.find('?') != std::string::npos;
-  if (any && text.find(',') != std::string::npos) {
-    return Misuse(StrCat("--dependency ", Quote(text),
-                         ": all terms are between commas, or all between question marks"));
-  }
   SWELL_ASSIGN_OR_RETURN(const KnownJobs jobs, ReadKnownJobs(api, job.ns));
-  std::vector<std::string> terms;
-  for (std::string_view term : Split(text, any ? '?' : ',')) {
-    std::string one;
-    if (ToLower(term) == "singleton") {
-      one = SingletonTerm(jobs, job);
-    } else {
-      SWELL_ASSIGN_OR_RETURN(one, DependencyTerm(jobs, job.ns, std::string(term)));
-    }
-    // One that is fulfilled is enough, where any will do.
-    if (one.empty() && any) return Status::Ok();
-    if (!one.empty()) terms.push_back(std::move(one));
+  if (!flags.Has("array")) {
+    SWELL_ASSIGN_OR_RETURN(job.gate.start_after, StartAfter(jobs, job, text, std::nullopt));
+    return Status::Ok();
   }
-  job.gate.start_after = Join(terms, any ? "?" : ",");
+  SWELL_ASSIGN_OR_RETURN(const ArrayRange range, ParseArrayRange("--array", flags.Text("array")));
+  for (const int64_t task : range.ids) {
+    SWELL_ASSIGN_OR_RETURN(job.start_after_of_task[std::to_string(task)],
+                           StartAfter(jobs, job, text, task));
+  }
   return Status::Ok();
 }
 
