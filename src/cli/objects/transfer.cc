@@ -443,7 +443,7 @@ Command ExportCommandSpec() {
   Command command;
   command.name = "export";
   command.group = "Change";
-  command.summary = "Write the objects that users created as manifests for swell import.";
+  command.summary = "Write the manifests of what users created, for swell import.";
   command.examples = {
       {"Move from the cluster of this machine to Kubernetes",
        "swell export -o all.yaml && swell import all.yaml --kubeconfig ~/.kube/config"},
