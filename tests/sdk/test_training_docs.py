@@ -1,4 +1,4 @@
-"""The loops of docs/training.md, and the README's for accumulated gradients: stopped in the middle, each ends the same."""
+"""The loops of docs/training.md, and the README's for accumulated gradients: each is stopped and ends the same."""
 
 import os
 import re
