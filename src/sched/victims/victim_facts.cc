@@ -43,6 +43,9 @@ VictimFacts::VictimFacts(CycleContext& context)
       place_of_(context.state.groups.size(), kNone),
       over_rank_(context.state.queues.size()),
       spent_(context.disruptions.size()) {
+  size_t holders = 0;
+  for (const QueueState& queue : state_.queues) holders += queue.holders.size();
+  facts_.reserve(holders);  // all of them may have to go
   std::vector<std::pair<double, int32_t>> order;
   for (size_t id = 0; id < over_rank_.size(); ++id) {
     order.emplace_back(-OverUse(context, static_cast<QueueId>(id)), static_cast<int32_t>(id));
