@@ -672,10 +672,14 @@ export function history(world: World, names: string[], from: number, to: number,
     v: t.map(value),
   });
   const wave = (seed: number, period: number) => (time: number) => Math.sin((time / period) * 2 * Math.PI + seed);
+  // Curves of what is held end at what is held now.
+  const held = world.nodes.reduce((sum, one) => sum + one.gpus.held, 0);
+  const ebb = (time: number) => 1 - Math.cos(((time - to) / 2400) * 2 * Math.PI);
+  const swing = (at: number, time: number) => 5 * (wave(at * 2, 2000)(time) - wave(at * 2, 2000)(to));
   const out: Series[] = [];
   for (const name of names) {
     if (name === 'gpu_total') out.push(line(name, { pool: POOL }, () => 64));
-    if (name === 'gpu_held') out.push(line(name, { pool: POOL }, (time) => Math.round(52 + 8 * wave(1, 2400)(time))));
+    if (name === 'gpu_held') out.push(line(name, { pool: POOL }, (time) => Math.round(held - 6 * ebb(time))));
     if (name === 'gpu_utilized')
       out.push(line(name, { pool: POOL }, (time) => 40 + 8 * wave(1, 2400)(time) + 3 * wave(2, 300)(time)));
     if (name === 'queue_length')
@@ -702,7 +706,7 @@ export function history(world: World, names: string[], from: number, to: number,
         const labels = { project: one.name, pool: POOL };
         const quota = one.resources.gpu.quota ?? 0;
         if (name === 'project_gpu_held')
-          out.push(line(name, labels, (time) => Math.max(0, Math.round(quota + 6 * wave(at * 2, 2000)(time)))));
+          out.push(line(name, labels, (time) => Math.max(0, Math.round(one.resources.gpu.held + swing(at, time)))));
         if (name === 'project_gpu_utilized')
           out.push(
             line(
