@@ -134,6 +134,9 @@ Command RunaiRoot() {
                     "\"python a.py\""},
                    {"Show its status", "runai describe train1 -p team-a"},
                    {"GPU use of the nodes", "runai cluster-info"}},
+      .notes =
+          "The commands of version 2 work, too. They name the class of work first: runai training "
+          "submit, runai workspace list, runai inference describe, runai workload list.",
       .children = {runai::SubmitSpec(),
                    runai::SubmitDistSpec(),
                    runai::ListSpec(),

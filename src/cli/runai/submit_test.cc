@@ -298,6 +298,18 @@ TEST_F(RunaiSubmitTest, WhatStartsAgainIsSaidByAPolicyOrANumber) {
   }
 }
 
+TEST_F(RunaiSubmitTest, TheHelpNamesVersionTwosCommands) {
+  ASSERT_EQ(Run({"runai", "--help"}), 0) << err_;
+  std::string text;
+  for (std::string_view word : Split(out_, '\n')) text += StrCat(word, " ");
+  EXPECT_NE(text.find("runai training submit, runai workspace list, runai inference describe, "
+                      "runai workload list."),
+            std::string::npos)
+      << out_;
+  EXPECT_EQ(Run({"runai", "training", "submit", "--help"}), 0) << err_;
+  EXPECT_EQ(Run({"runai", "workload", "list", "--help"}), 0) << err_;
+}
+
 TEST_F(RunaiSubmitTest, TheLimitOfAPartOfAGpuIsItsRequest) {
   Cluster();
   auto run = [this](std::string_view request, std::string_view limit, const char* amount) {
