@@ -277,7 +277,7 @@ class Day(unittest.TestCase):
         self.ends(self.submit(script), "FAILED")
         out = self.output("profile.out")
         self.assertTrue(out.startswith("one\n3\n"), out)
-        self.assertIn("line 7: no-such: command not found", out)
+        self.assertIn("line 8: no-such: command not found", out)
 
     def test_tasks_have_files_for_errors_and_lists_of_nodes_are_read(self):
         script = self.script("errors.sh", "#!/bin/bash\n#SBATCH -n2 -o errors.out\nsrun -e errors-%t.err sh -c "
