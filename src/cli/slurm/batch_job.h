@@ -80,8 +80,8 @@ struct BatchJob {
   std::vector<KeyValues> node_choices;
   bool requeue = true;
   GateRequest gate;  // its array's name is a matter of numbers
-  // Of an array whose tasks wait for different jobs: gate.start_after of each, by
-  // SLURM_ARRAY_TASK_ID.
+  // gate.start_after of each task of an array, by SLURM_ARRAY_TASK_ID: tasks may wait for different
+  // jobs.
   std::map<std::string, std::string> start_after_of_task;
   std::optional<SignalRequest> signal;
 };
