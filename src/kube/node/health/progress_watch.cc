@@ -93,8 +93,11 @@ bool ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTim
     read->changed = wall;
     const bool is_new = known == ranks_.end() || known->second.now.pid != read->pid;
     if (is_new) {
+      // Short steps may all be done before the first reading; then the process has measured some.
+      first_step = first_step || OwnSums::Of(bytes).steps > 0;
       Rank fresh{.now = *read,
                  .changed = now,
+                 .stepped = OwnSums::Of(bytes).steps > 0,
                  .from_step = read->step,
                  .from = now,
                  .window = OwnSums::Of(bytes),

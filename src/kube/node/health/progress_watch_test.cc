@@ -147,6 +147,18 @@ TEST_F(ProgressWatchTest, AUsersBoundHoldsBeforeADeadlineIsLearnt) {
   EXPECT_EQ(Rank().deadline_seconds, 5);
 }
 
+// The records are read once a second, in which a process can start, do its steps and hang.
+TEST_F(ProgressWatchTest, AProcessThatHangsBeforeItsFirstReadingIsFound) {
+  watch_ = ProgressWatch(seconds(5));
+  record_.step = 16;
+  record_.measured = 1;
+  Enter(kStep);
+  EXPECT_TRUE(watch_.Read({{0, record_.Bytes()}}, now_, WallTime()));
+  Pass(seconds(7));
+  EXPECT_EQ(alarms_, 1);
+  EXPECT_EQ(Rank().deadline_seconds, 5);
+}
+
 TEST_F(ProgressWatchTest, WhatIsKnownOfAProcessEndsWithIt) {
   Train(40, seconds(2));
   watch_.Forget();
