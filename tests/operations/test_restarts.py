@@ -72,13 +72,16 @@ class Restarts(ClusterTest):
                               stdout=subprocess.DEVNULL, text=True) as up:
             try:
                 self.running_anew("deaf-worker-0", old)
+                # Until it says so, it hears the signal.
+                self.until(lambda: "deaf" in self.cluster.kubectl("logs", "deaf-worker-0").stdout)
                 up.send_signal(signal.SIGINT)
                 self.assertIn("Ctrl-C again", up.stderr.readline())
                 up.send_signal(signal.SIGINT)
                 self.assertEqual(up.wait(20), 0)
             finally:
                 up.kill()
-        self.cluster.up()
+                up.wait(20)
+                self.cluster.up()  # for the next test
 
     def test_a_machine_that_loses_power(self):
         """Swell and all that it started are killed."""
