@@ -29,7 +29,10 @@ struct Head {
 static_assert(sizeof(Head) == 64);
 constexpr std::string_view kMagic = "SWELLMEM";
 constexpr uint64_t kIndexBytesMax = 64 << 20;
+// Four for each record. In memory a value takes many times the bytes of its text.
+constexpr size_t kIndexValuesMax = 2 << 20;
 constexpr size_t kNameMax = 256;
+constexpr size_t kSaidBytesMax = 256;
 constexpr int64_t kStepMax = 999'999'999'999;  // twelve digits in a name
 constexpr size_t kChunkBytes = 4 << 20;
 constexpr std::string_view kCodecs[] = {"bytes", "pickle", "tensors", "objects"};
@@ -71,7 +74,7 @@ Result<MemoryCopy::Record> ReadRecord(const json::Value& value, uint64_t file_by
   return record;
 }
 
-Status ReadRecords(uint64_t file_bytes, MemoryCopy& copy) {
+Status ReadRecords(uint64_t file_bytes, uint64_t held_bytes, MemoryCopy& copy) {
   const json::Value* list = json::Find(copy.index, {"records"});
   if (list == nullptr || !list->is_array()) return Refuse("it has no list of records");
   uint64_t bytes = 0;
@@ -82,6 +85,9 @@ Status ReadRecords(uint64_t file_bytes, MemoryCopy& copy) {
     if (bytes > file_bytes) return Refuse("its records are longer than its file");
     copy.records.push_back(std::move(record));
   }
+  // Holes would make one of nothing. A file system that compresses holds a state in less, but not
+  // in much less.
+  if (bytes / 2 > held_bytes) return Refuse("its file has holes");
   const bool named = std::none_of(copy.records.begin(), copy.records.end(),
                                   [](const auto& record) { return record.name.empty(); });
   if (copy.records.empty() || (!named && copy.records.size() > 1)) {
@@ -95,7 +101,7 @@ Status CheckIndex(const json::Value& index) {
   if (step < 0 || step > kStepMax) return Refuse("it has no step");
   const std::string_view codec = json::GetString(index, {"codec"});
   if (std::find(std::begin(kCodecs), std::end(kCodecs), codec) == std::end(kCodecs)) {
-    return Refuse(StrCat("codec ", Quote(codec), " is not known"));
+    return Refuse(StrCat("codec ", Quote(codec.substr(0, kSaidBytesMax)), " is not known"));
   }
   return Status::Ok();
 }
@@ -146,6 +152,12 @@ class Folder {
     return ErrnoStatus(errno, StrCat("rename ", path_, "/", from));
   }
   void Remove(const std::string& name) const { ::unlinkat(dir_.get(), name.c_str(), 0); }
+  bool IsNewer(const std::string& name, const timespec& than) const {
+    struct stat info {};
+    if (::fstatat(dir_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    const timespec& made = info.st_mtim;
+    return made.tv_sec != than.tv_sec ? made.tv_sec > than.tv_sec : made.tv_nsec > than.tv_nsec;
+  }
   Status Sync() const {
     return ::fsync(dir_.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync " + path_);
   }
@@ -241,8 +253,9 @@ Status WriteManifest(const Folder& folder, const std::string& name, const json::
   return written;
 }
 
-// The run went back to an earlier checkpoint: it must not resume from a later one.
-void DropLaterSteps(const Folder& folder, int64_t step) {
+// The run went back to an earlier checkpoint: it must not resume from a later one. What was saved
+// after the copy was made is of processes that went on meanwhile.
+void DropLaterSteps(const Folder& folder, int64_t step, const timespec& copied) {
   const std::string newest = NameOfStep(step) + ".json";
   const auto names = ListDir(folder.path());
   if (!names.ok()) return;
@@ -250,7 +263,7 @@ void DropLaterSteps(const Folder& folder, int64_t step) {
     if (name.size() != newest.size() || !name.starts_with("step-") || !name.ends_with(".json")) {
       continue;
     }
-    if (name > newest) folder.Remove(name);
+    if (name > newest && !folder.IsNewer(name, copied)) folder.Remove(name);
   }
 }
 
@@ -275,10 +288,14 @@ Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& nam
   }
   std::string text(head.size, '\0');
   SWELL_RETURN_IF_ERROR(ReadAt(copy.file.get(), text.data(), text.size(), head.place));
-  SWELL_ASSIGN_OR_RETURN(copy.index, json::Parse(text));
+  Result<json::Value> index = json::Parse(text, {.values = kIndexValuesMax});
+  // It may quote what it does not like.
+  if (!index.ok()) return Refuse(index.status().message().substr(0, kSaidBytesMax));
+  copy.index = std::move(*index);
   if (!copy.index.is_object()) return Refuse("its index is not an object");
   SWELL_RETURN_IF_ERROR(CheckIndex(copy.index));
-  SWELL_RETURN_IF_ERROR(ReadRecords(bytes, copy));
+  SWELL_RETURN_IF_ERROR(ReadRecords(bytes, static_cast<uint64_t>(info.st_blocks) * 512, copy));
+  copy.made = info.st_mtim;
   return copy;
 }
 
@@ -294,16 +311,16 @@ Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir) {
   StateFile state(std::move(made));
   Status written = WriteState(copy, state);
   if (written.ok()) written = state.Finish();
+  const std::string digest = state.Digest();
+  const std::string name = StrCat(NameOfStep(step), "-", digest.substr(0, 12), ".state");
+  if (written.ok()) written = folder.Rename(temporary, name);
   if (!written.ok()) {
     folder.Remove(temporary);
     return written;
   }
-  const std::string digest = state.Digest();
-  const std::string name = StrCat(NameOfStep(step), "-", digest.substr(0, 12), ".state");
-  SWELL_RETURN_IF_ERROR(folder.Rename(temporary, name));
   SWELL_RETURN_IF_ERROR(WriteManifest(folder, NameOfStep(step) + ".json",
                                       Manifest(copy.index, name, state.size(), digest)));
-  DropLaterSteps(folder, step);
+  DropLaterSteps(folder, step, copy.made);
   return folder.Sync();
 }
 

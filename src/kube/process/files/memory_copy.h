@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,15 @@ struct MemoryCopy {
   UniqueFd file;
   json::Value index;  // {"run", "step", "epoch", "metrics", "time", "codec"}
   std::vector<Record> records;
+  timespec made{};
 };
 
 // Opens the copy dir/name, where `name` may lead through folders of `dir`.
 Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& name);
 
 // Writes the copy as a checkpoint to the job's folder. When it returns, the checkpoint survives a
-// power cut. Checkpoints of later steps are dropped, since the job went back; earlier ones stay
-// until the job's next save, also if this one fails.
+// power cut. Checkpoints of later steps are dropped if they are older than the copy, since the job
+// went back; earlier ones stay until the job's next save, also if this one fails.
 Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir);
 
 }  // namespace swell::process

@@ -1,9 +1,11 @@
 #include "kube/process/files/memory_copy.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -11,6 +13,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
+#include "base/unique_fd.h"
 #include "kube/net/tls/sha256.h"
 
 namespace swell::process {
@@ -53,6 +56,11 @@ class MemoryCopyTest : public ::testing::Test {
     return copy.ok() ? WriteCheckpoint(*copy, folder_) : copy.status();
   }
   std::string Message(const std::string& bytes) { return Persist(bytes).message(); }
+  static void SetAge(const std::string& path, int64_t seconds) {
+    const timespec past{::time(nullptr) - seconds, 0};
+    const timespec times[] = {past, past};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  }
   json::Value Manifest(const std::string& name) {
     auto text = ReadFile(StrCat(folder_, "/", name));
     return text.ok() ? *json::Parse(*text) : json::Value();
@@ -109,9 +117,50 @@ TEST_F(MemoryCopyTest, AStateThatIsOneRecordIsWrittenAsItIs) {
 TEST_F(MemoryCopyTest, ARunThatWentBackDropsWhatWasLater) {
   Write(folder_ + "/step-000000000041.json", "{}");
   Write(folder_ + "/step-000000000030.json", "{}");
+  SetAge(folder_ + "/step-000000000041.json", 60);
   ASSERT_TRUE(Persist(CopyFile("x", Index(R"([["", 64, 1]])"))).ok());
   EXPECT_FALSE(FileExists(folder_ + "/step-000000000041.json"));
   EXPECT_TRUE(FileExists(folder_ + "/step-000000000030.json")) << "the SDK prunes it";
+}
+
+// A job that did not wait for this pod trains on, and its checkpoints are newer than the copy.
+TEST_F(MemoryCopyTest, WhatWasSavedSinceTheCopyStays) {
+  Write(memory_ + "/swell-0-key/a", CopyFile("x", Index(R"([["", 64, 1]])")));
+  SetAge(memory_ + "/swell-0-key/a", 60);
+  Write(folder_ + "/step-000000000041.json", "{}");
+  const auto copy = OpenMemoryCopy(memory_, "swell-0-key/a");
+  ASSERT_TRUE(copy.ok());
+  ASSERT_TRUE(WriteCheckpoint(*copy, folder_).ok());
+  EXPECT_TRUE(FileExists(folder_ + "/step-000000000041.json"));
+}
+
+TEST_F(MemoryCopyTest, HolesAndEndlessIndexesDoNoHarm) {
+  const std::string path = memory_ + "/swell-0-key/hollow";
+  const std::string index = Index(R"([["", 64, 1099511627776]])");  // 1 TiB
+  Write(path, StrCat("SWELLMEM", U64(1), U64(64 + (1ULL << 40)), U64(index.size())));
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), index.data(), index.size(), 64 + (1LL << 40)),
+            static_cast<ssize_t>(index.size()));
+  EXPECT_EQ(OpenMemoryCopy(memory_, "swell-0-key/hollow").status().message(),
+            "the copy in memory: its file has holes");
+  std::string many = "[0";
+  for (int i = 0; i < 3 << 20; ++i) many += ",0";
+  EXPECT_EQ(Message(CopyFile("x", Index(many + "]"))),
+            "the copy in memory: JSON: more than the 2097152 values allowed");
+  const std::string key(1 << 20, 'k');
+  EXPECT_LT(Message(CopyFile("x", StrCat("{\"", key, "\":1,\"", key, "\":1}"))).size(), 400U);
+  EXPECT_LT(Message(CopyFile("x", Index("[]", 1, key))).size(), 400U);
+}
+
+// The agent's own file must not stay where nobody looks for it.
+TEST_F(MemoryCopyTest, AFolderThatTakesNoFileOfThatNameKeepsNothing) {
+  const std::string copy = CopyFile("x", Index(R"([["", 64, 1]])"));
+  ASSERT_TRUE(Persist(copy).ok());
+  const std::string file(json::GetString(Manifest("step-000000000039.json"), {"file"}));
+  ASSERT_TRUE(RemoveTree(StrCat(folder_, "/", file)).ok());
+  ASSERT_TRUE(MakeDirs(StrCat(folder_, "/", file, "/in")).ok());
+  EXPECT_FALSE(Persist(copy).ok());
+  EXPECT_FALSE(FileExists(folder_ + "/.swell-persist-step-000000000039"));
 }
 
 TEST_F(MemoryCopyTest, WhatIsNotAWholeCopyOfThisRunIsRefused) {
