@@ -507,7 +507,7 @@ void CriHost::OnEnd(const ContainerRef& ref, const ContainerState& state) {
   ReportExit(*container);
   const ProcessPod* pod = store_.Find(ref.pod_uid);
   if (pod == nullptr || !pod->on_removed || pod->running()) return;
-  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
+  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { FinishRemoval(uid); }));
 }
 
 void CriHost::Resize(const ContainerRef& ref,
@@ -716,7 +716,7 @@ void CriHost::Remove(const std::string& uid, std::function<void(const Status&)> 
   ProcessPod* pod = store_.Find(uid);
   if (pod == nullptr) return done(Status::Ok());
   BeginRemoval(*pod, std::move(done));
-  if (!pod->running()) RemoveNow(uid);
+  if (!pod->running()) FinishRemoval(uid);
 }
 
 void CriHost::RemoveSandbox(const std::string& id, std::function<void(const Status&)> done) {

@@ -125,7 +125,7 @@ class CriHost final : public process::ContainerHost {
   void Sweep(const Result<std::string>& answer);
   void RotateLogs();
   void RemoveSandbox(const std::string& id, std::function<void(const Status&)> done);
-  void RemoveNow(const std::string& uid);
+  void RemoveNow(const std::string& uid) override;
   std::string IdOf(const node::ContainerRef& ref) const;
   std::string ConfigFile(const process::ProcessPod& pod) const { return pod.dir + "/sandbox"; }
 

@@ -251,12 +251,13 @@ void ContainerHost::WriteNotice(const std::string& uid, const std::string& json)
 }
 
 void ContainerHost::Persist(const std::string& uid, std::function<void(const Status&)> done) {
+  if (const auto under_way = persisting_.find(uid); under_way != persisting_.end()) {
+    return under_way->second.push_back(std::move(done));
+  }
   const ProcessPod* pod = store_.Find(uid);
   auto left = pod == nullptr || pod->running() ? std::nullopt : FindLeftState(store_, *pod);
   if (!left) return done(Status::Ok());
-  auto& waiting = persisting_[uid];
-  waiting.push_back(std::move(done));
-  if (waiting.size() > 1) return;
+  persisting_[uid].push_back(std::move(done));
   auto finish = scope_.Wrap([this, uid, begin = clock_.Steady()](const Status& status) {
     const Duration took = clock_.Steady() - begin;
     if (status.ok()) {
@@ -292,6 +293,17 @@ void ContainerHost::BeginRemoval(ProcessPod& pod, std::function<void(const Statu
     done(status);
   };
   for (const auto& [name, container] : pod.containers) Signal(container->ref, SIGKILL);
+}
+
+// The agent that saw the pod's end may have been killed before the disk had the state.
+void ContainerHost::FinishRemoval(const std::string& uid) {
+  Persist(uid, [this, uid](const Status& persisted) {
+    if (!persisted.ok()) {
+      SWELL_LOG_WARNING("process", "state not persisted", {"uid", uid},
+                        {"error", persisted.ToString()});
+    }
+    RemoveNow(uid);
+  });
 }
 
 Result<ProcessContainer*> ContainerHost::FindRunning(const ContainerRef& ref) const {
@@ -357,9 +369,7 @@ void ContainerHost::Shutdown(std::function<void()> done) {
     FinishShutdown();
     done();
   };
-  for (const std::string& uid : uids) {
-    Persist(uid, [this, uid, step](const Status&) { Remove(uid, step); });
-  }
+  for (const std::string& uid : uids) Remove(uid, step);
   step(Status::Ok());
 }
 

@@ -53,6 +53,7 @@ class ContainerHost {
                       const node::CpuAndMemory& amounts,
                       std::function<void(const Status&)> done) = 0;
   virtual void Stop(const std::string& uid) = 0;
+  // What its processes left in memory is written to disk before.
   virtual void Remove(const std::string& uid, std::function<void(const Status&)> done) = 0;
   virtual void Exec(const node::ContainerRef& ref,
                     const node::ExecSpec& spec,
@@ -96,6 +97,8 @@ class ContainerHost {
   virtual std::string NetworkOf(const ProcessPod& pod) const = 0;
   // The container's control group of version 2; empty: its processes are measured one by one.
   virtual std::string GroupOf(const ProcessContainer& container) const = 0;
+  // Removes a pod of which nothing runs, and calls its `on_removed`.
+  virtual void RemoveNow(const std::string& uid) = 0;
   // Runs when all pods are removed. Removes the rest: networks, firewall rules.
   virtual void FinishShutdown() = 0;
 
@@ -106,6 +109,8 @@ class ContainerHost {
   void WatchReports(ProcessPod& pod);
   // Calls `done` when the pod is removed, and kills its containers.
   void BeginRemoval(ProcessPod& pod, std::function<void(const Status&)> done);
+  // Goes on when nothing of the pod runs.
+  void FinishRemoval(const std::string& uid);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
   Status PrepareVirtualGpus(const ProcessPod& pod, const node::ContainerSpec& spec) const;
   // `container` has ended as its `exit` says.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -21,9 +22,29 @@ std::string FileFor(std::string_view volume) {
   return volume.empty() ? "persist.json" : StrCat("persist.", volume, ".json");
 }
 
-bool IsScratch(const node::VolumeSpec& volume) {
-  return volume.kind == node::VolumeSpec::Kind::kEmptyDir ||
-         volume.kind == node::VolumeSpec::Kind::kMemory;
+// How often an agent begins to write a state: others may have been killed while they wrote it, and
+// one that kills its agent must not do so for ever.
+constexpr int kTriesMax = 3;
+
+// The file's name after so many tries.
+std::string AfterTries(const std::string& file, int tries) {
+  return tries == 0 ? file : StrCat(file, ".", tries);
+}
+
+std::optional<int> TriesOf(const LeftState& left) {
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    if (FileExists(StrCat(left.report_dir, "/", AfterTries(left.file, tries)))) return tries;
+  }
+  return std::nullopt;
+}
+
+Status Write(const LeftState& left, const std::string& file, const std::string& folder) {
+  SWELL_ASSIGN_OR_RETURN(const std::string text,
+                         ReadPlainFile(left.report_dir, file, kRequestBytesMax));
+  SWELL_ASSIGN_OR_RETURN(const json::Value request, json::Parse(text));
+  const std::string copy(json::GetString(request, {"copy"}));
+  SWELL_ASSIGN_OR_RETURN(const MemoryCopy found, OpenMemoryCopy(left.memory_dir, copy));
+  return WriteCheckpoint(found, folder);
 }
 
 }  // namespace
@@ -33,36 +54,35 @@ std::string PersistFileOf(const ProcessPod& pod, const std::vector<node::MountSp
     return each.container_path == kSharedMemory;
   });
   if (mount == mounts.end()) return pod.spec.security.host_ipc ? "" : FileFor("");
-  const auto& volumes = pod.spec.volumes;
-  const auto volume = std::find_if(volumes.begin(), volumes.end(), [&](const auto& each) {
-    return each.name == mount->volume && IsScratch(each);
-  });
-  return volume == volumes.end() || !mount->sub_path.empty() ? "" : FileFor(volume->name);
+  const auto volume = pod.volumes.find(mount->volume);
+  const bool own = volume != pod.volumes.end() && volume->second.scratch;
+  return own && mount->sub_path.empty() ? FileFor(mount->volume) : "";
 }
 
 std::optional<LeftState> FindLeftState(const PodStore& store, const ProcessPod& pod) {
+  if (pod.stopped) return std::nullopt;
   LeftState left{pod.dir + "/run/report", FileFor(""), store.SharedMemoryDir(pod.spec.pod_uid)};
-  const auto written = [&left] { return FileExists(StrCat(left.report_dir, "/", left.file)); };
-  if (written()) return left;
-  for (const node::VolumeSpec& volume : pod.spec.volumes) {
-    const auto place = pod.volumes.find(volume.name);
-    if (!IsScratch(volume) || place == pod.volumes.end()) continue;
-    left.file = FileFor(volume.name);
-    left.memory_dir = place->second.path;
-    if (written()) return left;
+  if (TriesOf(left)) return left;
+  for (const auto& [name, volume] : pod.volumes) {
+    if (!volume.scratch) continue;
+    left.file = FileFor(name);
+    left.memory_dir = volume.path;
+    if (TriesOf(left)) return left;
   }
   return std::nullopt;
 }
 
 Status PersistState(const LeftState& left, const std::string& folder) {
-  const auto text = ReadPlainFile(left.report_dir, left.file, kRequestBytesMax);
-  // Whatever becomes of it, it is not tried again.
-  ::unlink(StrCat(left.report_dir, "/", left.file).c_str());
-  if (!text.ok()) return text.status();
-  SWELL_ASSIGN_OR_RETURN(const json::Value request, json::Parse(*text));
-  const std::string copy(json::GetString(request, {"copy"}));
-  SWELL_ASSIGN_OR_RETURN(const MemoryCopy found, OpenMemoryCopy(left.memory_dir, copy));
-  return WriteCheckpoint(found, folder);
+  const auto tries = TriesOf(left);
+  if (!tries) return Status(Code::kNotFound, StrCat(left.file, ": it is gone"));
+  const auto path = [&left](int after) {
+    return StrCat(left.report_dir, "/", AfterTries(left.file, after));
+  };
+  // Its last name nobody looks for.
+  ::rename(path(*tries).c_str(), path(*tries + 1).c_str());
+  Status written = Write(left, AfterTries(left.file, *tries + 1), folder);
+  ::unlink(path(*tries + 1).c_str());
+  return written;
 }
 
 }  // namespace swell::process

@@ -28,7 +28,8 @@ std::string PersistFileOf(const ProcessPod& pod, const std::vector<node::MountSp
 // What a process of the pod left; nullopt: nothing.
 std::optional<LeftState> FindLeftState(const PodStore& store, const ProcessPod& pod);
 
-// Writes it to the checkpoint folder. It is tried once: the error says why it is lost.
+// Writes it to the checkpoint folder. An error says why it is lost; only if the agent was killed
+// meanwhile is it found again, twice.
 Status PersistState(const LeftState& left, const std::string& folder);
 
 }  // namespace swell::process

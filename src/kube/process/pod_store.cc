@@ -85,6 +85,7 @@ PodVolume VolumeFromJson(const json::Value& value) {
                   : owners == 2 ? ShimMount::Owners::kUser
                                 : ShimMount::Owners::kPod;
   volume.of_host = json::GetBool(value, {"ofHost"});
+  volume.scratch = json::GetBool(value, {"scratch"});
   return volume;
 }
 
@@ -361,7 +362,9 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
     // An author who could have named anybody's ids gets at nobody's files by them.
     const ShimMount::Owners own =
         pod.spec.security.ids_chosen ? ShimMount::Owners::kNobody : ShimMount::Owners::kUser;
-    pod.volumes[volume.name] = {path, of_user ? own : ShimMount::Owners::kPod, of_host};
+    const bool scratch = volume.kind == node::VolumeSpec::Kind::kEmptyDir ||
+                         volume.kind == node::VolumeSpec::Kind::kMemory;
+    pod.volumes[volume.name] = {path, of_user ? own : ShimMount::Owners::kPod, of_host, scratch};
   }
   // Without it, /dev/shm is a directory of the container's own /dev.
   Status shared = MakeInMemory(SharedMemoryDir(pod.spec.pod_uid), pod.spec.memory_limit_bytes);
@@ -430,7 +433,8 @@ Status PodStore::Save(const ProcessPod& pod) const {
   for (const auto& [name, volume] : pod.volumes) {
     volumes[name] = json::Object{{"path", volume.path},
                                  {"owners", static_cast<int64_t>(volume.owners)},
-                                 {"ofHost", volume.of_host}};
+                                 {"ofHost", volume.of_host},
+                                 {"scratch", volume.scratch}};
   }
   json::Object sysctls;
   for (const auto& [name, setting] : pod.spec.security.sysctls) sysctls[name] = setting;

@@ -51,6 +51,7 @@ struct PodVolume {
   std::string path;  // on the host
   ShimMount::Owners owners = ShimMount::Owners::kPod;
   bool of_host = false;  // a path that the pod itself names
+  bool scratch = false;  // an emptyDir: nobody else's
 };
 
 struct ProcessPod {

@@ -381,7 +381,7 @@ void ProcessHost::OnLaunched(const ContainerRef& ref,
   ProcessPod* pod = store_.Find(ref.pod_uid);
   if (!pid.ok()) {
     done(pid.status());
-    if (pod != nullptr && pod->on_removed) RemoveNow(ref.pod_uid);
+    if (pod != nullptr && pod->on_removed) FinishRemoval(ref.pod_uid);
     return;
   }
   auto container =
@@ -435,7 +435,7 @@ void ProcessHost::OnShimExit(const ContainerRef& ref) {
   ReportExit(*container);
   const ProcessPod* pod = store_.Find(ref.pod_uid);
   if (pod == nullptr || !pod->on_removed || pod->running()) return;
-  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
+  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { FinishRemoval(uid); }));
 }
 
 void ProcessHost::Signal(const ContainerRef& ref, int signal) {
@@ -491,7 +491,7 @@ void ProcessHost::Remove(const std::string& uid, std::function<void(const Status
   ProcessPod* pod = store_.Find(uid);
   if (pod == nullptr) return done(Status::Ok());
   BeginRemoval(*pod, std::move(done));
-  if (!pod->running() && !launcher_.IsLaunching(uid)) RemoveNow(uid);
+  if (!pod->running() && !launcher_.IsLaunching(uid)) FinishRemoval(uid);
 }
 
 void ProcessHost::RemoveNow(const std::string& uid) {

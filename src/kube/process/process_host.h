@@ -108,7 +108,7 @@ class ProcessHost final : public ContainerHost {
                                                   const node::ContainerRef& ref);
   Status Watch(ProcessContainer& container);
   void OnShimExit(const node::ContainerRef& ref);
-  void RemoveNow(const std::string& uid);
+  void RemoveNow(const std::string& uid) override;
   // Removes the control groups of pods that are gone.
   void CleanCgroups();
 

@@ -1,0 +1,104 @@
+// What becomes of the state that a process left in memory if the agent that saw its end is killed
+// before it is on disk.
+#include "kube/process/left_state.h"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/process/process_testing.h"
+
+namespace swell::process {
+namespace {
+
+// As sdk/python/swell/saving.py leaves it.
+constexpr std::string_view kLeaves = R"(
+import json, os, struct
+folder = os.environ["SWELL_CHECKPOINT_DIR"]
+open(folder + "/.run", "w").write("abc")
+index = json.dumps({"run": "abc", "step": 7, "codec": "bytes", "records": [["", 64, 5]]}).encode()
+head = struct.pack("<8sQQQ32x", b"SWELLMEM", 1, 69, len(index))
+open("/dev/shm/copy", "wb").write(head + b"state" + index)
+open(os.environ["SWELL_PERSIST_FILE"], "w").write('{"copy": "copy"}')
+)";
+constexpr const char* kManifest = "/checkpoints/default/job/step-000000000007.json";
+
+class LeftStateTest : public ProcessRuntimeTest {
+ protected:
+  // A pod whose process has left its state and ended.
+  void Leave(const SandboxSpec& sandbox) {
+    Create(sandbox);
+    ContainerSpec spec = Shell(sandbox.pod_uid, "");
+    spec.command = {"/usr/bin/python3", "-c", std::string(kLeaves)};
+    for (const VolumeSpec& volume : sandbox.volumes)
+      spec.mounts.push_back({volume.name, "/dev/shm"});
+    ASSERT_EQ(Run(spec).code, 0) << Log(spec.ref);
+  }
+  // The agent is killed; the next one finds that nobody wants the pod any more.
+  void RestartAndRemove(const std::string& uid) {
+    runtime_.reset();
+    Open();
+    Remove(uid);
+  }
+  void Remove(const std::string& uid) {
+    std::optional<Status> removed;
+    runtime_->Remove(uid, [&](const Status& status) { removed = status; });
+    ASSERT_TRUE(Until([&] { return removed.has_value(); }));
+    EXPECT_TRUE(removed->ok()) << removed->ToString();
+    EXPECT_FALSE(FileExists(PodDir(uid)));
+  }
+  std::string Report(const std::string& file) {
+    return StrCat(PodDir("pod-a"), "/run/report/", file);
+  }
+  bool OnDisk() const { return FileExists(data_dir_ + kManifest); }
+};
+
+TEST_F(LeftStateTest, APodIsNotRemovedBeforeItsStateIsOnDisk) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  RestartAndRemove("pod-a");
+  EXPECT_TRUE(OnDisk());
+}
+
+TEST_F(LeftStateTest, TheNextAgentKnowsTheVolumesThatServeAsSharedMemory) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes.emplace_back();
+  sandbox.volumes[0].name = "shm";
+  sandbox.volumes[0].kind = VolumeSpec::Kind::kMemory;
+  Leave(sandbox);
+  RestartAndRemove("pod-a");
+  EXPECT_TRUE(OnDisk());
+}
+
+TEST_F(LeftStateTest, AnAgentThatIsKilledWhileItWritesIsFollowedByTwoMore) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  ASSERT_EQ(std::rename(Report("persist.json").c_str(), Report("persist.json.2").c_str()), 0);
+  RestartAndRemove("pod-a");
+  EXPECT_TRUE(OnDisk());
+}
+
+TEST_F(LeftStateTest, AStateThatKillsEveryAgentIsGivenUp) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  ASSERT_EQ(std::rename(Report("persist.json").c_str(), Report("persist.json.3").c_str()), 0);
+  RestartAndRemove("pod-a");
+  EXPECT_FALSE(OnDisk());
+}
+
+TEST_F(LeftStateTest, WhatCannotBeWrittenKeepsNoPod) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  ASSERT_TRUE(RemoveTree(Report("persist.json")).ok());
+  ASSERT_TRUE(MakeDirs(Report("persist.json/in")).ok());
+  Remove("pod-a");
+  EXPECT_FALSE(OnDisk());
+}
+
+}  // namespace
+}  // namespace swell::process
