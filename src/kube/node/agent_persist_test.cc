@@ -58,6 +58,18 @@ TEST_F(PersistTest, AForcedDeletionKeepsTheCopyUntilItIsWritten) {
   EXPECT_EQ(runtime_.SandboxOfForTest(uid), nullptr);
 }
 
+TEST_F(PersistTest, APodWhoseEndIsToldIsReleasedByTheNextAgentToo) {
+  const std::string uid = Create("victim", std::string(kFourGpus));
+  runtime_.ExitForTest(uid, "main", 143);
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("victim"), "Failed");
+  agent_.reset();
+  runtime_.SetPersistForTest(seconds(1), swell::Status(Code::kUnavailable, "disk full"));
+  Boot();
+  sim_.Advance(seconds(2));
+  EXPECT_TRUE(Saw("CheckpointNotSaved"));
+}
+
 TEST_F(PersistTest, ANodeThatShutsDownWaitsForTheDisk) {
   Create("a", std::string(kFourGpus));
   int stopped = 0;

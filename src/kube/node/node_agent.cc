@@ -448,8 +448,9 @@ void NodeAgent::StartWorker(const json::SharedValue& pod) {
   auto found = found_.find(uid);
   // A finished pod needs no worker until it is deleted; the runtime has its logs.
   if (api::HasEnded(*pod) && !api::IsDeleting(*pod)) {
-    if (found != found_.end()) found_.erase(found);
-    return;
+    if (found == found_.end()) return;
+    found_.erase(found);
+    return ReleaseEnded(pod);
   }
   auto worker = std::make_shared<PodWorker>(*this, pod);
   workers_.emplace(uid, worker);
@@ -461,6 +462,17 @@ void NodeAgent::StartWorker(const json::SharedValue& pod) {
   } else {
     worker->Start();
   }
+}
+
+// The agent that told the pod's end may have been killed before the runtime had released it.
+void NodeAgent::ReleaseEnded(const json::SharedValue& pod) {
+  plugs_.runtime.Stop(std::string(api::Uid(*pod)),
+                      scope_.Wrap([this, pod](const Status& persisted) {
+                        if (persisted.ok()) return;
+                        SWELL_LOG_WARNING("agent", "state not persisted", {"pod", api::KeyOf(*pod)},
+                                          {"error", persisted.ToString()});
+                        TellLostState(*this, *pod, persisted);
+                      }));
 }
 
 void NodeAgent::OnPodDeleted(const json::SharedValue& pod) {

@@ -111,6 +111,7 @@ class NodeAgent final : public PodHost {
   void OnPodsFound(Result<std::vector<FoundPod>> found);
   void StartWorkers();
   void StartWorker(const json::SharedValue& pod);
+  void ReleaseEnded(const json::SharedValue& pod);
   void UpdateExtendedResources(const json::Value& node);
   bool NodeReadSince(const std::string& uid);
   int64_t Gpus() const;

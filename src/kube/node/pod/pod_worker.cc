@@ -105,6 +105,12 @@ std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
 
 }  // namespace
 
+void TellLostState(PodHost& host, const json::Value& pod, const Status& why) {
+  host.Event(pod, "Warning", "CheckpointNotSaved",
+             StrCat("The state that the process left in memory is lost: ", why.message(),
+                    ". The checkpoint before it counts"));
+}
+
 PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
     : host_(host),
       record_(std::move(pod)),
@@ -655,11 +661,7 @@ void PodWorker::OnPersisted(const Status& persisted) {
   if (!persisted.ok()) {
     SWELL_LOG_WARNING("agent", "state not persisted", {"pod", record_.Key()},
                       {"error", persisted.ToString()});
-    if (!stops_with_node_) {
-      host_.Event(*record_.pod, "Warning", "CheckpointNotSaved",
-                  StrCat("The state that the process left in memory is lost: ", persisted.message(),
-                         ". The checkpoint before it counts"));
-    }
+    if (!stops_with_node_) TellLostState(host_, *record_.pod, persisted);
   }
   // The next agent must not take its end for the program's own.
   if (stops_with_node_) {

@@ -28,6 +28,9 @@
 
 namespace swell::node {
 
+// As an event of the pod.
+void TellLostState(PodHost& host, const json::Value& pod, const Status& why);
+
 class PodWorker final : public PodObserver, public std::enable_shared_from_this<PodWorker> {
  public:
   PodWorker(PodHost& host, json::SharedValue pod);
