@@ -1,5 +1,6 @@
 """When `Job.step_done` saves: as often as the manifest says, by rank 0's clock, between two steps."""
 
+import errno
 import json
 import os
 import threading
@@ -150,10 +151,46 @@ class LeavingTest(support.FolderTest):
     def test_the_next_process_in_the_same_pod_continues_from_it(self):
         self.stop(self.job())
         job = self.job()
-        self.assertFalse(os.path.exists(self.request), "a later end of the pod would bring the old state back")
+        self.assertIsNotNone(self.left(), "the pod may end before the disk has the state")
         self.assertEqual(job.restore().step, 7)
         job.flush()
         self.assertEqual(job.checkpoints.latest(), 7)
+        self.assertFalse(os.path.exists(self.request), "a later end of the pod would bring the old state back")
+
+    def test_a_request_stands_until_a_state_is_on_disk(self):
+        self.stop(self.job())
+        job = self.job()
+        with mock.patch.object(swell.CheckpointManager, "_save", side_effect=OSError(errno.ENOSPC, "full")):
+            job.restore()
+            job.flush()
+        self.assertEqual(self.left().index["step"], 7)
+        self.assertTrue(job.save(8, {"step": 8}))
+        self.assertFalse(os.path.exists(self.request))
+
+    def test_the_state_that_this_process_leaves_is_not_taken_back(self):
+        """The copy of the process before it reaches the disk while this one leaves its own."""
+        self.stop(self.job())
+        job = self.job()
+        reached, go_on = threading.Event(), threading.Event()
+
+        def slow(*_):
+            reached.set()
+            go_on.wait(support.WAIT_SECONDS)
+
+        with mock.patch.object(swell.CheckpointManager, "_save", slow):
+            job.restore()
+            self.assertTrue(reached.wait(support.WAIT_SECONDS))
+            exits = mock.patch.object(os, "_exit", side_effect=SystemExit)
+            with mock.patch.object(saving, "_GIVE_UP_SECONDS", 0.01), exits, self.assertRaises(SystemExit):
+                job.stop(8, self.state)
+            go_on.set()
+            job._saver._thread.join(support.WAIT_SECONDS)
+        self.assertEqual(self.left().index["step"], 8)
+
+    def test_a_job_that_ends_takes_the_request_back(self):
+        self.stop(self.job())
+        self.job()._saver.remove_copies()
+        self.assertFalse(os.path.exists(self.request))
 
     def test_a_small_state_goes_to_disk(self):
         self.state = {"step": 7}

@@ -39,8 +39,10 @@ class Saver:
         self._checkpoints = checkpoints
         self._memory = memory
         self._persist_file = _persist_file(checkpoints, memory, os.environ if environ is None else environ)
-        # The process before this one in the pod left its state. This one continues from it, and the pod continues.
-        self._found_left = self._persist_file is not None and _withdraw(self._persist_file)
+        # The process before this one in the pod left its state. The request stands until the disk has a state: this
+        # process may end before, with its pod.
+        self._found_left = self._persist_file is not None and os.path.exists(self._persist_file)
+        self._request = threading.Lock()
         self._thread = None
         self._writing = None
         self.process_ends = False
@@ -130,12 +132,12 @@ class Saver:
     def keep(self, copy):
         """Writes the copy to disk in the background, if the process before this one had left that to the agent."""
         if self._found_left and not self.busy:
-            self._found_left = False
             self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
             self._thread.start()
 
     def remove_copies(self):
         if not self.left:
+            self._withdraw()
             self._memory.remove()
 
     def _leave(self, step, state, epoch, metrics):
@@ -147,7 +149,9 @@ class Saver:
             with self._memory.alone():
                 copy = self._memory.write(step, state, stamp, epoch, report.for_json(metrics or {}))
             place = os.path.relpath(copy.path, _LEFT_BELOW)
-            write_atomic(self._persist_file, json.dumps({"copy": place}).encode(), durable=False)
+            with self._request:
+                write_atomic(self._persist_file, json.dumps({"copy": place}).encode(), durable=False)
+                self._found_left = False
         except OSError as error:
             report.complain(f"the state is written to disk while the GPU waits: {error.strerror or error}")
             return False
@@ -184,7 +188,16 @@ class Saver:
             self._report(step, error)
             return False
         self.saved_step = step
+        self._withdraw()
         return True
+
+    def _withdraw(self):
+        """Takes back the request of the process before this one. The request of this process stays."""
+        with self._request:
+            if self._found_left:
+                self._found_left = False
+                with contextlib.suppress(OSError):
+                    os.remove(self._persist_file)
 
     def _report(self, step, error):
         reason = error.strerror or str(error)
@@ -204,15 +217,6 @@ def _persist_file(checkpoints, memory, environ):
     if checkpoints.dir != os.path.abspath(environ.get("SWELL_CHECKPOINT_DIR") or ""):
         return None
     return path
-
-
-def _withdraw(path):
-    """Takes the request back, if there is one."""
-    try:
-        os.remove(path)
-    except OSError:
-        return False
-    return True
 
 
 def save_seconds(given):
