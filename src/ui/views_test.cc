@@ -27,6 +27,15 @@ class ViewsTest : public PagesTest {
     Settle();
   }
 
+  // "NAME STATUSTEXT of STATUS; " of each.
+  static std::string Failing(const json::Value& overview) {
+    std::string text;
+    for (const json::Value& one : json::GetArray(overview, {"failing", "rows"})) {
+      text += StrCat(json::GetString(one, {"name"}), " ", json::GetString(one, {"statusText"}),
+                     " of ", json::GetString(one, {"status"}), "; ");
+    }
+    return text;
+  }
   static int64_t Held(const json::Value& data) { return json::GetInt(data, {"gpus", "held"}, -1); }
 };
 
@@ -568,13 +577,23 @@ TEST_F(ViewsTest, TheOverviewNamesTheJobsThatFailOrHang) {
   Settle();
   const json::Value overview = See("overview", "admin-token");
   EXPECT_EQ(json::GetInt(overview, {"failing", "total"}), 2);
-  std::string failing;
-  for (const json::Value& one : json::GetArray(overview, {"failing", "rows"})) {
-    failing += StrCat(json::GetString(one, {"name"}), " ", json::GetString(one, {"statusText"}),
-                      " of ", json::GetString(one, {"status"}), "; ");
-  }
-  EXPECT_EQ(failing, "hear ImagePullBackOff of Pending; see Hung of Hung; ");
+  EXPECT_EQ(Failing(overview), "hear ImagePullBackOff of Pending; see Hung of Hung; ");
   EXPECT_EQ(json::GetInt(See("overview", "jane-token"), {"failing", "total"}), 1);
+}
+
+TEST_F(ViewsTest, TheOverviewShowsFirstTheJobThatBeganToHangLast) {
+  const auto hang = [this](const std::string& job, const std::string& since) {
+    Status(
+        "/apis/kubeflow.org/v1/namespaces/" + job,
+        StrCat(R"({"status":{"conditions":[{"type":"Hung","status":"True","message":"m",)",
+               R"("lastTransitionTime":")", since, R"("},{"type":"Running","status":"True"}]}})"));
+    Settle();
+  };
+  hang("vision/pytorchjobs/see", "2026-01-01T05:00:00Z");
+  hang("speech/pytorchjobs/hear", "2026-01-01T06:00:00Z");
+  EXPECT_EQ(Failing(See("overview", "admin-token")), "hear Hung of Hung; see Hung of Hung; ");
+  hang("vision/pytorchjobs/see", "2026-01-01T07:00:00Z");
+  EXPECT_EQ(Failing(See("overview", "admin-token")), "see Hung of Hung; hear Hung of Hung; ");
 }
 
 TEST_F(ViewsTest, AJobThatRunsAgainAfterOneFailureIsNotSaidToFail) {

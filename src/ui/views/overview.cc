@@ -70,14 +70,21 @@ bool Fails(const cli::JobView& job) {
   return !job.over() && (again || !job.hung.empty());
 }
 
+// When it failed or began to hang, as far as is known.
+WallTime FailsSince(const cli::JobView& job) {
+  std::optional<WallTime> since = job.failure ? job.failure->time : std::nullopt;
+  if (!job.hung.empty()) {
+    if (const auto hung = api::FindCondition(*job.object, "Hung")) {
+      since = std::max(since, hung->Since());
+    }
+  }
+  return since ? *since : job.created.value_or(WallTime());
+}
+
 // How many jobs fail or hang, and those that began to do so last.
 json::Object FailingOf(std::vector<const cli::JobView*> jobs, const ViewInput& input) {
-  const auto began = [](const cli::JobView* job) {
-    return job->failure && job->failure->time ? *job->failure->time
-                                              : job->created.value_or(WallTime());
-  };
   std::stable_sort(jobs.begin(), jobs.end(),
-                   [&began](const auto* a, const auto* b) { return began(a) > began(b); });
+                   [](const auto* a, const auto* b) { return FailsSince(*a) > FailsSince(*b); });
   json::Array rows;
   for (const cli::JobView* job : jobs) {
     if (rows.size() == kFailingShown) break;
