@@ -23,8 +23,6 @@ constexpr std::string_view kAsSsh = "bin/ssh";
 constexpr std::string_view kDiscovery = "discover_hosts.sh";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
-// As in Kubeflow's operator, whose users may name the volume in their init containers.
-constexpr std::string_view kKeys = "ssh-auth";
 
 int64_t Slots(const json::Value& job) {
   return std::max<int64_t>(1, json::GetInt(job, {"spec", "slotsPerWorker"}, 1));
@@ -79,14 +77,12 @@ std::string_view MainContainer(const json::Value& job) {
 }
 
 // Without a slash at its end.
-std::string_view KeyFolder(const json::Value& job) {
-  std::string_view path = json::GetString(job, {"spec", "sshAuthMountPath"}, kRootKeys);
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  return path;
+std::string KeyFolderOf(const json::Value& job) {
+  return std::string(KeyFolder(json::GetString(job, {"spec", "sshAuthMountPath"}, kRootKeys)));
 }
 
 std::string RemoteShell(const json::Value& job) {
-  return RemoteShellScript(api::Name(job), MainContainer(job), KeyFolder(job));
+  return RemoteShellScript(api::Name(job), MainContainer(job), KeyFolderOf(job));
 }
 
 std::string Discovery(const json::Value& job) {
@@ -147,32 +143,15 @@ void MountConfig(const json::Value& job, json::Value& pod) {
               {"containers"});
 }
 
-bool HasMount(const json::Value& container, std::string_view path) {
-  const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
-  return std::any_of(mounts.begin(), mounts.end(), [path](const json::Value& mount) {
-    std::string_view at = json::GetString(mount, {"mountPath"});
-    while (at.size() > 1 && at.ends_with('/')) at.remove_suffix(1);
-    return at == path;
-  });
-}
-
-// In the containers in which processes of the job start. What the template mounts there itself
-// stays, and so do keys of its own.
-void MountKeys(const json::Value& job, json::Value& pod) {
-  json::Value& spec = *json::FindMutable(pod, {"spec"});
-  for (const json::Value& volume : json::GetArray(spec, {"volumes"})) {
-    if (json::GetString(volume, {"name"}) == kKeys) return;
-  }
-  const std::string_view folder = KeyFolder(job);
-  ArrayIn(spec, "volumes").push_back(SshVolume(job, kKeys, "", folder));
-  json::Array& containers = json::FindMutable(spec, {"containers"})->get_array();
-  for (json::Value& one : containers) {
-    const bool trains =
-        &one == &containers.front() || json::GetString(one, {"name"}) == MainContainer(job);
-    if (!trains || HasMount(one, folder)) continue;
-    ArrayIn(one, "volumeMounts")
-        .push_back(json::Object{{"name", kKeys}, {"mountPath", folder}, {"readOnly", true}});
-  }
+// In the containers in which processes of the job start.
+void MountKeysInPod(const json::Value& job, json::Value& pod) {
+  const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
+  const std::string first(containers.empty() ? "" : api::ContainerName(containers.front()));
+  const auto trains = [&](const json::Value& container) {
+    const std::string_view name = api::ContainerName(container);
+    return name == first || name == MainContainer(job);
+  };
+  MountKeys(job, {.path = KeyFolderOf(job), .in_volume = "", .with_config = false}, trains, pod);
 }
 
 // For every mpirun that there is: whose hosts, and how they are reached. Open MPI 5 has its own
@@ -247,7 +226,7 @@ void PrepareMpiPod(const json::Value& job,
                    const JobKindOptions& options,
                    json::Value& pod) {
   MountConfig(job, pod);
-  if (options.make_ssh_key) MountKeys(job, pod);
+  if (options.make_ssh_key) MountKeysInPod(job, pod);
   // Its names are those of Kubeflow's operator: POD.JOB.NAMESPACE.svc.
   if (!json::Find(pod, {"spec", "subdomain"})) {
     json::Set(pod, {"spec", "subdomain"}, api::Name(job));

@@ -57,18 +57,28 @@ class VolcanoJobTest : public ::testing::Test {
     }
     return "";
   }
-  // Where the pod's first container has a part of a volume, as NAME:PATH:SUBPATH.
+  // What the files of the keys may be read by.
+  static int64_t KeyMode(const json::Value& pod) {
+    for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+      if (json::GetString(volume, {"name"}) != "ssh-auth") continue;
+      return json::GetInt(volume, {"secret", "defaultMode"}, 0644);
+    }
+    return -1;
+  }
+  // The parts of volumes that the pod's first container mounts, as NAME:PATH:SUBPATH.
   std::string KeyMount(const std::string& pod) {
     json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
     if (!found) return "no pod";
     const json::Array& mounts =
         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"volumeMounts"});
+    std::vector<std::string> parts;
     for (const json::Value& one : mounts) {
       if (json::GetString(one, {"subPath"}).empty()) continue;
-      return StrCat(json::GetString(one, {"name"}), ":", json::GetString(one, {"mountPath"}), ":",
-                    json::GetString(one, {"subPath"}));
+      parts.push_back(StrCat(json::GetString(one, {"name"}), ":",
+                             json::GetString(one, {"mountPath"}), ":",
+                             json::GetString(one, {"subPath"})));
     }
-    return "no keys";
+    return Join(parts, " ");
   }
   TestCluster cluster_;
 };
@@ -145,6 +155,46 @@ TEST_F(VolcanoJobTest, ThePluginSshPutsKeysWhereItSays) {
   Submit("plugins: {ssh: [--ssh-key-file-path=/home/mpi/.ssh]}, ", {Task("w", 1)});
   ASSERT_TRUE(Run(1));
   EXPECT_EQ(KeyMount("job-w-0"), "ssh-auth:/home/mpi/.ssh:.ssh");
+}
+
+TEST_F(VolcanoJobTest, KeysThatRootReadsAreRootsAlone) {
+  struct Row {
+    std::string_view folder, pod, container;
+    int64_t mode;
+  };
+  for (const Row& row : {
+           Row{"/root/.ssh", "", "", 0600},
+           Row{"/root/.ssh/", "", "", 0600},
+           Row{"/keys", "", "", 0644},
+           Row{"/keys", "securityContext: {runAsUser: 0}, ", "", 0600},
+           Row{"/keys", "securityContext: {runAsUser: 0}, ", "securityContext: {runAsUser: 7}, ",
+               0644},
+           Row{"/root/.ssh", "securityContext: {runAsUser: 7}, ", "", 0644},
+       }) {
+    Submit(StrCat("plugins: {ssh: ['--ssh-key-file-path=", row.folder, "']}, "),
+           {StrCat("{name: w, replicas: 1, template: {spec: {", row.pod, "containers: [{",
+                   row.container, "name: main, image: i, command: [x]}]}}}")});
+    ASSERT_TRUE(Run(1));
+    const json::SharedValue pod = cluster_.Get(kPods, "default/job-w-0");
+    EXPECT_EQ(KeyMode(*pod), row.mode) << row.folder << " " << row.pod << row.container;
+    EXPECT_TRUE(cluster_.Delete(kVolcanoJobs, "default/job").ok());
+    ASSERT_TRUE(Run(0));
+  }
+}
+
+TEST_F(VolcanoJobTest, KeysOfTheTemplateStay) {
+  const std::string_view own =
+      "{name: v, replicas: 1, template: {spec: {volumes: [{name: ssh-auth, emptyDir: {}}], "
+      "containers: [{name: main, image: i, volumeMounts: "
+      "[{name: ssh-auth, mountPath: /k, subPath: a}]}]}}}";
+  const std::string_view mounted =
+      "{name: m, replicas: 1, template: {spec: {volumes: [{name: own, emptyDir: {}}], "
+      "containers: [{name: main, image: i, volumeMounts: "
+      "[{name: own, mountPath: /root/.ssh/, subPath: b}]}]}}}";
+  Submit("plugins: {ssh: []}, ", {std::string(own), std::string(mounted)});
+  ASSERT_TRUE(Run(2));
+  EXPECT_EQ(KeyMount("job-v-0"), "ssh-auth:/k:a");
+  EXPECT_EQ(KeyMount("job-m-0"), "own:/root/.ssh/:b");
 }
 
 TEST_F(VolcanoJobTest, AJobOfAnotherKindKeepsItsPodGroup) {

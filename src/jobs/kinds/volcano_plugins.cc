@@ -17,7 +17,6 @@ using controllers::SetEnv;
 using controllers::WrongField;
 
 constexpr std::string_view kHostsFolder = "/etc/volcano";
-constexpr std::string_view kKeys = "ssh-auth";
 constexpr std::string_view kKeyPath = "--ssh-key-file-path=";
 // Hosts are pods, whose names other pods had before.
 constexpr std::string_view kSshConfig = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n";
@@ -103,9 +102,9 @@ Result<std::string> ReadKeyFolder(const json::Value& job) {
     const std::string_view path = text.starts_with(kKeyPath) ? text.substr(kKeyPath.size()) : "";
     if (!path.starts_with('/')) {
       return controllers::WrongText(StrCat("spec.plugins.ssh[", i, "]"), text,
-                                    "must be --ssh-key-file-path=DIRECTORY; the keys are made");
+                                    "must be --ssh-key-file-path=DIRECTORY; Swell makes the keys");
     }
-    folder = path;
+    folder = KeyFolder(path);
   }
   return folder;
 }
@@ -193,21 +192,6 @@ void SetLaunchers(const JobMember& member, json::Value& pod) {
   }
 }
 
-void MountKeys(const json::Value& job, json::Value& pod) {
-  const auto folder = ReadKeyFolder(job);
-  if (!folder.ok()) return;
-  json::Value& spec = *json::FindMutable(pod, {"spec"});
-  ArrayIn(spec, "volumes")
-      .push_back(SshVolume(job, kKeys, StrCat(kKeysInVolume, "/"), *folder, /*with_config=*/true));
-  json::Value* containers = json::FindMutable(spec, {"containers"});
-  if (containers == nullptr || !containers->is_array()) return;
-  for (json::Value& one : containers->get_array()) {
-    ArrayIn(one, "volumeMounts")
-        .push_back(
-            json::Object{{"name", kKeys}, {"mountPath", *folder}, {"subPath", kKeysInVolume}});
-  }
-}
-
 json::Value HostsConfigMap(const json::Value& job, const JobSpec& spec) {
   json::Object data;
   for (const ReplicaSpec& task : spec.replicas) {
@@ -248,7 +232,12 @@ void ApplyVolcanoPlugins(const JobMember& member, const JobKindOptions& options,
   }
   if (HasHosts(member.job)) SetHosts(member, pod);
   SetLaunchers(member, pod);
-  if (HasKeys(member.job, options)) MountKeys(member.job, pod);
+  const auto folder = ReadKeyFolder(member.job);
+  if (!HasKeys(member.job, options) || !folder.ok()) return;
+  const auto all = [](const json::Value&) { return true; };
+  MountKeys(member.job,
+            {.path = *folder, .in_volume = std::string(kKeysInVolume), .with_config = true}, all,
+            pod);
 }
 
 Result<std::vector<json::Value>> VolcanoPluginObjects(const json::Value& job,
