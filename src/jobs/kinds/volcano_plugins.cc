@@ -23,20 +23,20 @@ constexpr std::string_view kSshConfig = "StrictHostKeyChecking no\nUserKnownHost
 // SSH's server wants a directory that only its owner writes to, which a volume itself is not.
 constexpr std::string_view kKeysInVolume = ".ssh";
 
-// A plugin that tells a launcher of its peers. Its arguments name the task of each part:
+// A plugin that tells a framework of its peers. Its arguments name the task of each part:
 // --PART=TASK (by default a task of the part's name), and a port.
-struct Launcher {
-  std::string_view plugin;
+struct FrameworkPlugin {
+  std::string_view name;
   int64_t port;
   std::array<std::string_view, 4> parts;
 };
-constexpr std::array<Launcher, 3> kLaunchers = {{
+constexpr std::array<FrameworkPlugin, 3> kFrameworkPlugins = {{
     {"pytorch", kLaunchPort, {"master", "worker"}},
     {"tensorflow", 2222, {"ps", "worker", "chief", "evaluator"}},
     {"mpi", 22, {"master", "worker"}},
 }};
 
-struct LauncherArguments {
+struct FrameworkArguments {
   std::map<std::string_view, std::string> tasks;  // by part
   int64_t port = 0;
 };
@@ -47,30 +47,30 @@ bool HasPlugin(const json::Value& job, std::string_view name) {
 
 bool HasHosts(const json::Value& job) {
   return HasPlugin(job, "svc") ||
-         std::any_of(kLaunchers.begin(), kLaunchers.end(),
-                     [&](const Launcher& one) { return HasPlugin(job, one.plugin); });
+         std::any_of(kFrameworkPlugins.begin(), kFrameworkPlugins.end(),
+                     [&](const FrameworkPlugin& one) { return HasPlugin(job, one.name); });
 }
 
 bool HasKeys(const json::Value& job, const JobKindOptions& options) {
   return options.make_ssh_key && (HasPlugin(job, "ssh") || HasPlugin(job, "mpi"));
 }
 
-std::string WhatLauncherTakes(const Launcher& launcher) {
+std::string WhatItTakes(const FrameworkPlugin& plugin) {
   std::string text = "must be ";
-  for (std::string_view part : launcher.parts) {
+  for (std::string_view part : plugin.parts) {
     if (!part.empty()) text += StrCat("--", part, "=TASK, ");
   }
   return text + "or --port=NUMBER";
 }
 
-Result<LauncherArguments> ReadLauncher(const json::Value& job, const Launcher& launcher) {
-  LauncherArguments says{.tasks = {}, .port = launcher.port};
-  for (std::string_view part : launcher.parts) {
+Result<FrameworkArguments> ReadFramework(const json::Value& job, const FrameworkPlugin& plugin) {
+  FrameworkArguments says{.tasks = {}, .port = plugin.port};
+  for (std::string_view part : plugin.parts) {
     if (!part.empty()) says.tasks[part] = part;
   }
-  const json::Array& arguments = json::GetArray(job, {"spec", "plugins", launcher.plugin});
+  const json::Array& arguments = json::GetArray(job, {"spec", "plugins", plugin.name});
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string field = StrCat("spec.plugins.", launcher.plugin, "[", i, "]");
+    const std::string field = StrCat("spec.plugins.", plugin.name, "[", i, "]");
     if (!arguments[i].is_string()) return WrongField(field, "Invalid value: must be a string");
     const std::string_view whole = json::View(arguments[i].get_string());
     std::string_view text = whole;
@@ -81,13 +81,13 @@ Result<LauncherArguments> ReadLauncher(const json::Value& job, const Launcher& l
         equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
     const auto port = name == "port" ? ParseInt(value) : std::nullopt;
     // Pods of a gang start together: none waits for the master.
-    const bool waits = launcher.plugin == "pytorch" && name.starts_with("wait-master-");
+    const bool waits = plugin.name == "pytorch" && name.starts_with("wait-master-");
     if (const auto part = says.tasks.find(name); part != says.tasks.end() && !value.empty()) {
       part->second = value;
     } else if (port && *port > 0 && *port < 65536) {
       says.port = *port;
     } else if (!waits || equals == std::string_view::npos) {
-      return controllers::WrongText(field, whole, WhatLauncherTakes(launcher));
+      return controllers::WrongText(field, whole, WhatItTakes(plugin));
     }
   }
   return says;
@@ -140,7 +140,7 @@ void SetHosts(const JobMember& member, json::Value& pod) {
               kHostsFolder, {"initContainers", "containers"});
 }
 
-void SetPyTorchEnv(const JobMember& member, const LauncherArguments& says, json::Value& pod) {
+void SetPyTorchEnv(const JobMember& member, const FrameworkArguments& says, json::Value& pod) {
   const ReplicaSpec* master = member.spec.Find(says.tasks.at("master"));
   if (master == nullptr) return;
   const ReplicaSpec* workers = member.spec.Find(says.tasks.at("worker"));
@@ -153,7 +153,7 @@ void SetPyTorchEnv(const JobMember& member, const LauncherArguments& says, json:
   if (&member.role == workers) SetEnv(pod, "RANK", std::to_string(member.index + 1));
 }
 
-void SetTfConfig(const JobMember& member, const LauncherArguments& says, json::Value& pod) {
+void SetTfConfig(const JobMember& member, const FrameworkArguments& says, json::Value& pod) {
   json::Object cluster;
   std::string_view own;
   for (const auto& [part, task] : says.tasks) {
@@ -173,7 +173,7 @@ void SetTfConfig(const JobMember& member, const LauncherArguments& says, json::V
                                   {"task", json::Object{{"type", own}, {"index", member.index}}}}));
 }
 
-void SetMpiHosts(const JobMember& member, const LauncherArguments& says, json::Value& pod) {
+void SetMpiHosts(const JobMember& member, const FrameworkArguments& says, json::Value& pod) {
   const ReplicaSpec* workers = member.spec.Find(says.tasks.at("worker"));
   const bool leads = member.role.type == says.tasks.at("master");
   if (workers == nullptr || (!leads && workers != &member.role)) return;
@@ -181,14 +181,14 @@ void SetMpiHosts(const JobMember& member, const LauncherArguments& says, json::V
   if (leads) SetEnv(pod, "MPI_HOST", Join(Hosts(member.job, *workers), ","));
 }
 
-void SetLaunchers(const JobMember& member, json::Value& pod) {
-  for (const Launcher& launcher : kLaunchers) {
-    if (!HasPlugin(member.job, launcher.plugin)) continue;
-    const auto says = ReadLauncher(member.job, launcher);
+void SetFrameworks(const JobMember& member, json::Value& pod) {
+  for (const FrameworkPlugin& plugin : kFrameworkPlugins) {
+    if (!HasPlugin(member.job, plugin.name)) continue;
+    const auto says = ReadFramework(member.job, plugin);
     if (!says.ok()) continue;
-    if (launcher.plugin == "pytorch") SetPyTorchEnv(member, *says, pod);
-    if (launcher.plugin == "tensorflow") SetTfConfig(member, *says, pod);
-    if (launcher.plugin == "mpi") SetMpiHosts(member, *says, pod);
+    if (plugin.name == "pytorch") SetPyTorchEnv(member, *says, pod);
+    if (plugin.name == "tensorflow") SetTfConfig(member, *says, pod);
+    if (plugin.name == "mpi") SetMpiHosts(member, *says, pod);
   }
 }
 
@@ -210,10 +210,11 @@ json::Value HostsConfigMap(const json::Value& job, const JobSpec& spec) {
 Status CheckVolcanoPlugins(const json::Value& job) {
   for (const auto& plugin : json::GetObject(job, {"spec", "plugins"})) {
     const std::string_view name(plugin.key().data(), plugin.key().size());
-    const auto launcher = std::find_if(kLaunchers.begin(), kLaunchers.end(),
-                                       [&](const Launcher& one) { return one.plugin == name; });
-    if (launcher != kLaunchers.end()) {
-      SWELL_RETURN_IF_ERROR(ReadLauncher(job, *launcher).status());
+    const auto framework =
+        std::find_if(kFrameworkPlugins.begin(), kFrameworkPlugins.end(),
+                     [&](const FrameworkPlugin& one) { return one.name == name; });
+    if (framework != kFrameworkPlugins.end()) {
+      SWELL_RETURN_IF_ERROR(ReadFramework(job, *framework).status());
     } else if (name == "ssh") {
       SWELL_RETURN_IF_ERROR(ReadKeyFolder(job).status());
     } else if (name != "env" && name != "svc") {
@@ -231,7 +232,7 @@ void ApplyVolcanoPlugins(const JobMember& member, const JobKindOptions& options,
     SetEnv(pod, "VK_TASK_INDEX", std::to_string(member.index));
   }
   if (HasHosts(member.job)) SetHosts(member, pod);
-  SetLaunchers(member, pod);
+  SetFrameworks(member, pod);
   const auto folder = ReadKeyFolder(member.job);
   if (!HasKeys(member.job, options) || !folder.ok()) return;
   const auto all = [](const json::Value&) { return true; };

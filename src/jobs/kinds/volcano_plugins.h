@@ -1,6 +1,6 @@
 // VolcanoPlugins: what spec.plugins of Volcano's Job adds to its pods: their place in the job
-// (env), the names of all (svc), keys to reach each other (ssh), and what the launchers of PyTorch,
-// TensorFlow and MPI read. As in Volcano, a launcher's plugin brings svc, and mpi brings ssh.
+// (env), the names of all (svc), keys to reach each other (ssh), and what PyTorch, TensorFlow and
+// MPI read. As in Volcano, a framework's plugin brings svc, and mpi brings ssh.
 // - Threads: pure functions.
 #pragma once
 
