@@ -16,12 +16,12 @@ namespace swell::cli::runai {
 namespace {
 
 // "4G", "512M" or MiB.
-Result<int64_t> ParseGpuMemory(const std::string& text) {
+Result<int64_t> ParseGpuMemory(std::string_view flag, const std::string& text) {
   if (auto mib = ParseInt(text); mib && *mib > 0) return *mib;
   auto quantity = api::Quantity::Parse(text);
   int64_t mib = quantity.ok() ? quantity->Value() >> 20 : 0;
   if (mib <= 0) {
-    return Misuse(StrCat("--gpu-memory ", Quote(text), ": expected an amount like 4Gi or 500M"));
+    return Misuse(StrCat(flag, " ", Quote(text), ": expected an amount like 4Gi or 500M"));
   }
   return mib;
 }
@@ -344,17 +344,20 @@ Status PodFlags::CheckGpuLimits() const {
                          request.empty() ? "which is missing" : request));
   };
   if (!gpu_portion_limit_.empty()) {
-    const std::string& said = gpu_portion_.empty() ? gpus_ : gpu_portion_;
+    const bool whole = gpu_portion_.empty();
+    const std::string& said = whole ? gpus_ : gpu_portion_;
     if (said.empty()) return other("--gpu-portion-limit", gpu_portion_limit_, said);
     SWELL_ASSIGN_OR_RETURN(const double limit,
                            ParseGpus("--gpu-portion-limit", gpu_portion_limit_));
-    SWELL_ASSIGN_OR_RETURN(const double request, ParseGpus("--gpu-portion-request", said));
+    SWELL_ASSIGN_OR_RETURN(const double request,
+                           ParseGpus(whole ? "--gpu" : "--gpu-portion-request", said));
     if (limit != request) return other("--gpu-portion-limit", gpu_portion_limit_, said);
   }
   if (!gpu_memory_limit_.empty()) {
     if (gpu_memory_.empty()) return other("--gpu-memory-limit", gpu_memory_limit_, gpu_memory_);
-    SWELL_ASSIGN_OR_RETURN(const int64_t limit, ParseGpuMemory(gpu_memory_limit_));
-    SWELL_ASSIGN_OR_RETURN(const int64_t request, ParseGpuMemory(gpu_memory_));
+    SWELL_ASSIGN_OR_RETURN(const int64_t limit,
+                           ParseGpuMemory("--gpu-memory-limit", gpu_memory_limit_));
+    SWELL_ASSIGN_OR_RETURN(const int64_t request, ParseGpuMemory("--gpu-memory", gpu_memory_));
     if (limit != request) return other("--gpu-memory-limit", gpu_memory_limit_, gpu_memory_);
   }
   return Status::Ok();
@@ -392,10 +395,10 @@ Status PodFlags::FillGpus(PyTorchSpec& pod) const {
   }
   pod.gpu_devices = std::max<int64_t>(1, static_cast<int64_t>(gpus));
   if (!gpu_memory_.empty()) {
-    SWELL_ASSIGN_OR_RETURN(pod.gpu_memory_mib, ParseGpuMemory(gpu_memory_));
+    SWELL_ASSIGN_OR_RETURN(pod.gpu_memory_mib, ParseGpuMemory("--gpu-memory", gpu_memory_));
     return Status::Ok();
   }
-  SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus("--gpu", gpu_portion_));
+  SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus("--gpu-portion-request", gpu_portion_));
   if (part > 1) {
     return Misuse(StrCat("--gpu-portion-request ", gpu_portion_, ": expected a part of a GPU"));
   }

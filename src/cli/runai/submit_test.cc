@@ -329,6 +329,29 @@ TEST_F(RunaiSubmitTest, TheLimitOfAPartOfAGpuIsItsRequest) {
   EXPECT_EQ(Run(part), 0) << err_;
 }
 
+TEST_F(RunaiSubmitTest, AWrongAmountOfGpusIsBlamedOnItsFlag) {
+  Cluster();
+  struct Row {
+    std::vector<std::string> flags;
+    std::string_view error;
+  };
+  for (const Row& row : {
+           Row{{"--gpu", "x", "--gpu-portion-limit", "0.5"}, "--gpu \"x\": "},
+           Row{{"--gpu", "0.5", "--gpu-portion-limit", "x"}, "--gpu-portion-limit \"x\": "},
+           Row{{"--gpu-portion-request", "x", "--gpu-portion-limit", "0.5"},
+               "--gpu-portion-request \"x\": "},
+           Row{{"--gpu-portion-request", "x"}, "--gpu-portion-request \"x\": "},
+           Row{{"--gpu-memory", "x"}, "--gpu-memory \"x\": "},
+           Row{{"--gpu-memory", "1Gi", "--gpu-memory-limit", "x"}, "--gpu-memory-limit \"x\": "},
+       }) {
+    std::vector<std::string> words{"runai",     "training", "submit", "t",        "-p",
+                                   "project-a", "-i",       "img",    "--dry-run"};
+    words.insert(words.end(), row.flags.begin(), row.flags.end());
+    EXPECT_EQ(Run(words), 2);
+    EXPECT_TRUE(err_.starts_with(StrCat("runai training submit: ", row.error))) << err_;
+  }
+}
+
 TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
   Cluster();
   const std::vector<std::string> server{
