@@ -1,6 +1,7 @@
 #include "cli/jobs/why_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -428,8 +429,8 @@ class WhyReport {
     if (project->gpu().allocated + need <= share) return "";
     const double missing = std::max(0.0, share - project->gpu().allocated);
     if (beyond < missing) {
-      return StrCat("other projects hold ", ShareText(beyond, ShareOf::kGpu),
-                    " GPUs more than their quotas; the job needs ", ShareText(need, ShareOf::kGpu),
+      return StrCat("other projects hold ", GpusText(std::llround(beyond * 1000)),
+                    " more than their quotas; the job needs ", ShareText(need, ShareOf::kGpu),
                     " at once");
     }
     return StrCat("other projects hold more than their quotas. ", project->name, " may take back ",
