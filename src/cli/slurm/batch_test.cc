@@ -268,6 +268,11 @@ TEST_F(SlurmTest, TasksOfAnArrayWaitForTheirLike) {
   };
   EXPECT_EQ(waits_for("then-" + then), StrCat("afterok:first-", first));
   EXPECT_EQ(waits_for("then-" + name_of(then + "_2")), StrCat("afterok:first-", second_task));
+  // Without aftercorr all tasks wait for the same jobs.
+  ASSERT_EQ(Sbatch("--array=1-2 -J any", {"--parsable", "-d", "afterany:" + first + "_2"}), 0);
+  const std::string any = Number();
+  EXPECT_EQ(waits_for("any-" + any), StrCat("afterany:first-", second_task));
+  EXPECT_EQ(waits_for("any-" + name_of(any + "_2")), StrCat("afterany:first-", second_task));
   // There is no task 3 to wait for.
   EXPECT_NE(Sbatch("--array=1-3 -J more", {"-d", "aftercorr:" + first}), 0);
   EXPECT_NE(err_.find(StrCat("there is no job ", first, "_3")), std::string::npos) << err_;

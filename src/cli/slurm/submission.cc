@@ -434,7 +434,8 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
   const std::string& text = flags.Text("dependency");
   if (text.empty()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(const KnownJobs jobs, ReadKnownJobs(api, job.ns));
-  if (!flags.Has("array")) {
+  const bool differs = flags.Has("array") && ToLower(text).find("aftercorr") != std::string::npos;
+  if (!differs) {
     SWELL_ASSIGN_OR_RETURN(job.gate.start_after, StartAfter(jobs, job, text, std::nullopt));
     return Status::Ok();
   }
