@@ -237,12 +237,13 @@ void CopyMutable(json::Value& to, const json::Value& from) {
   }
 }
 
-// Null for one that the spec does not have.
-json::Value ContainerOf(const json::Value& pod, std::string_view list, std::string_view name) {
+// Empty for one that the spec does not have.
+const json::Value& SpecOf(const json::Value& pod, std::string_view list, std::string_view name) {
   for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
     if (json::GetString(container, {"name"}) == name) return container;
   }
-  return nullptr;
+  static const json::Value kNone;
+  return kNone;
 }
 
 // A container that has ended and is not to be restarted stays so, whatever a report says that was
@@ -259,8 +260,7 @@ Status CheckEndedStayEnded(const Admission& admission,
       const json::Value* end = json::Find(before[i], {"state", "terminated"});
       const std::string_view name = json::GetString(before[i], {"name"});
       if (end == nullptr) continue;
-      if (api::RestartsAfter(old, ContainerOf(old, specs, name),
-                             json::GetInt(*end, {"exitCode"}))) {
+      if (api::RestartsAfter(old, SpecOf(old, specs, name), json::GetInt(*end, {"exitCode"}))) {
         continue;
       }
       for (const json::Value& now : json::GetArray(object, {"status", list})) {
