@@ -77,14 +77,16 @@ def commands_page(swell, front_end):
 
 
 def schema_types(text):
-    """Type name -> (description, [(field, type, notes, description)]) of a schema text."""
+    """(name, package) of a type -> (description, [(field, type, notes, description)]) of a schema text."""
     types = {}
-    current = None
+    package = current = None
     for line in text.splitlines():
+        if line.startswith("package "):
+            package = line.split()[1]
         match = re.match(r"type (\w+)([^:]*): (.*)", line)
         if match:
             current = []
-            types[match.group(1)] = (match.group(3), current)
+            types[match.group(1), package] = (match.group(3), current)
             continue
         match = re.match(r"  (\S+) (\[[^\]]*\]|\{[^}]*\}|\S+?)((?: [^:]*)?): (.*)", line)
         if match and current is not None:
@@ -92,6 +94,11 @@ def schema_types(text):
         elif line.strip() and not line.startswith(" "):
             current = None
     return types
+
+
+def api_group(package):
+    """training.kubedl.io of the package io.kubedl.training.v1alpha1."""
+    return ".".join(reversed(package.split(".")[:-1]))
 
 
 def manifests_page():
@@ -102,11 +109,13 @@ def manifests_page():
            "other projects (PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own",
            "documentation.",
            "A field marked * is required.\n"]
-    for name in sorted(types):
-        text, fields = types[name]
+    names = [name for name, _ in types]
+    for name, package in sorted(types):
+        text, fields = types[name, package]
         if not fields:
             continue
-        out += [f"## {name}\n", text + "\n", "| field | type | meaning |", "|---|---|---|"]
+        heading = name if names.count(name) == 1 else f"{name} ({api_group(package)})"
+        out += [f"## {heading}\n", text + "\n", "| field | type | meaning |", "|---|---|---|"]
         for field, kind, notes, meaning in fields:
             required = "*" if field.endswith("!") else ""
             extra = notes.strip().replace("|", ", ")
