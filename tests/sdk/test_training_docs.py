@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 import unittest
 
 import support
@@ -61,8 +62,10 @@ def blocks(*path):
 class DocsTest(support.FolderTest):
     def run_script(self, code, folder, script, **extra):
         os.makedirs(self.path(folder), exist_ok=True)
+        # As a pod's own files, those of a run end with it.
+        own = tempfile.mkdtemp(dir=self.path("."))
         with open(self.path("script.py"), "w", encoding="utf-8") as file:
-            file.write(f"import os; os.chdir({self.path(folder)!r})\n{_HEAD}{script}{_TAIL}")
+            file.write(f"import os; os.chdir({own!r})\n{_HEAD}{script}{_TAIL}")
         process = support.start(
             self, [self.path("script.py")], RANK=0, WORLD_SIZE=1, MASTER_ADDR="127.0.0.1",
             MASTER_PORT=support.free_port(), SWELL_CHECKPOINT_DIR=self.path(folder), **extra)
@@ -90,6 +93,10 @@ class DocsTest(support.FolderTest):
 
     def test_early_stopping(self):
         self.suspend_and_resume(self.block("Evaluation, the best weights, early stopping"))
+        best, expected = (torch.load(os.path.join(self.path(folder), "best.pt")) for folder in ("job", "undisturbed"))
+        self.assertEqual(best.keys(), expected.keys())
+        for name, value in expected.items():
+            self.assertTrue(torch.equal(best[name], value), name)
 
     @unittest.skipUnless(tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6), "needs torch 2.6")
     def test_fsdp(self):
