@@ -28,7 +28,7 @@ class StepGuard:
         self.active = False
         self.error = None
         self.held_optimizers = 0
-        self.stepped = False  # in this step one of them
+        self.stepped = False  # an optimizer has stepped in this step
         # Why the group is broken, although no collective of this rank has failed yet; None while it is not.
         self.group_broken = lambda: None
 
@@ -47,7 +47,7 @@ class StepGuard:
         self.error = self.error or error
 
     def hold_back(self, things):
-        """While a step is broken, the methods by which these objects count it do nothing: the step is repeated."""
+        """While a step is broken, their methods that count it do nothing: the step is repeated."""
         for thing in things:
             names = [name for name in _COUNTING if self._must_hold(thing, name)]
             self.held_optimizers += "step" in names and hasattr(thing, "param_groups")
@@ -66,7 +66,7 @@ class StepGuard:
 
     def _unless_broken(self, name, method):
         def held_back(thing, *arguments, **named):
-            # A scaler counts, which may skip the step of its optimizer.
+            # A GradScaler's step counts, too: it may skip its optimizer's.
             if name == "step" and (hasattr(thing, "param_groups") or hasattr(thing, "unscale_")):
                 self.stepped = True
             if not self.broken():
@@ -80,7 +80,7 @@ class StepGuard:
 
 
 def _replace(thing, name, changed):
-    """Sets a method of one object. It is a method again, so that copies of the object have their own."""
+    """Replaces a method of one object by a bound method, so that a copy of the object has its own."""
     method = getattr(thing, name)
     if getattr(method, "__self__", None) is thing:
         function = method.__func__

@@ -466,7 +466,7 @@ class Job:
     # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
 
     def note_step(self, step, records=None):
-        """Reports speed and what `log` was given, and draws them. `step_done` and `batches` do so by themselves."""
+        """Reports the speed and what `log` was given, and adds both to the curves. `step_done` and `batches` do so by themselves."""
         if not self.env.leader:
             return
         # One rank alone measures no noise, so it reports none.
