@@ -6,7 +6,8 @@ one rank.
 
 What always holds:
 * All ranks stop or change size after the same step, also if only one of them got the notice.
-* A rank exits with 143 only when that step is on disk or in the memory of a rank that stays; otherwise with 138.
+* A rank exits with 143 only when that step is on disk, left in memory for the node agent, or in the memory of a rank
+  that stays; otherwise with 138.
 * Without further settings a job saves itself, at intervals that `swell.saving` chooses.
 * If the world size is unchanged, the random generators of each rank continue where they were.
 * A checkpoint that cannot be written does not stop the training.
