@@ -126,7 +126,7 @@ void AddPythonFlag(cli::Flags& flags, std::string& file) {
              "Python that the catalogue's images run, with the packages of its environment "
              "(default: the one of the last --python, else the first that has torch of "
              "$VIRTUAL_ENV/bin/python3, $CONDA_PREFIX/bin/python3 and the python3 beside this "
-             "program, else /usr/bin/python3)");
+             "program, else /usr/bin/python3, else the first python3 of PATH that is no script)");
 }
 
 Status CheckPython(std::string& file) {
