@@ -45,8 +45,8 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   ops::AddClusterFlags(flags, to.cluster);
 }
 
-// `urls`: of the API server, and behind a space of the pages if there are any. `before`: of the API
-// server at the last start.
+// `urls`: the API server's and, after a space, the pages' if there are any. `before`: the API
+// server's at the last start.
 void PrintReady(const UpFlags& flags, const std::string& urls, const std::string& before) {
   const ops::DataDir& dir = flags.dir();
   const size_t space = urls.find(' ');
@@ -55,9 +55,9 @@ void PrintReady(const UpFlags& flags, const std::string& urls, const std::string
   if (space != std::string::npos) {
     std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
   }
-  if (const std::string python = ops::UnusualPython(dir, flags.cluster.options.runtime);
+  if (const std::string python = ops::PythonIfNotDefault(dir, flags.cluster.options.runtime);
       !python.empty()) {
-    std::printf("Python: %s (of the catalogue's images)\n", python.c_str());
+    std::printf("Python: %s (for the catalogue's images)\n", python.c_str());
   }
   std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
   const std::string limits = ops::FormatMachineLimits(ops::MachineLimits(dir));

@@ -55,8 +55,8 @@ class PythonTest(unittest.TestCase):
 
     def test_pods_run_the_environment_that_has_torch(self):
         python = self.with_torch / "bin/python3"
-        self.assertEqual(self.start(active=self.with_torch), [f"Python: {python} (of the catalogue's images)"])
-        self.assertIn(f"\nPython      {python} (of the catalogue's images)\n",
+        self.assertEqual(self.start(active=self.with_torch), [f"Python: {python} (for the catalogue's images)"])
+        self.assertIn(f"\nPython      {python} (for the catalogue's images)\n",
                       self.swell("status", "--data-dir", self.data))
         self.assertIn(f"Their Python is {python}.\n",
                       self.swell("images", "explain", "pytorch/pytorch", "--data-dir", self.data))
@@ -66,7 +66,7 @@ class PythonTest(unittest.TestCase):
 
     def test_one_without_torch_is_taken_only_by_name_and_then_remembered(self):
         self.assertEqual(self.start(active=self.without), [])
-        named = [f"Python: {self.without}/bin/python3 (of the catalogue's images)"]
+        named = [f"Python: {self.without}/bin/python3 (for the catalogue's images)"]
         self.assertEqual(self.start("--python", self.without / "bin/python3"), named)
         self.assertEqual(self.start(active=self.with_torch), named)
         self.assertEqual(self.log_of("prefix", "python", "-c", "import sys; print(sys.prefix)"), [str(self.without)])

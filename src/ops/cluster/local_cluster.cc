@@ -126,7 +126,7 @@ class StatusAction final : public cli::Action {
     const DataDir dir = FindDataDir(data_dir_);
     const auto running = FindRunning(dir);
     const std::vector<std::string> limits = MachineLimits(dir);
-    const std::string python = UnusualPython(dir, RuntimeOf(dir));
+    const std::string python = PythonIfNotDefault(dir, RuntimeOf(dir));
     const std::string url = ServerUrl(dir);
     const std::string pages = running ? PagesUrl(dir) : "";
     if (output_ == "json") {
@@ -146,7 +146,7 @@ class StatusAction final : public cli::Action {
                          pages.empty() ? "" : "\nPages       ", pages, "\nData        ", dir.path,
                          "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
       if (!python.empty()) {
-        session.OutLine(StrCat("Python      ", python, " (of the catalogue's images)"));
+        session.OutLine(StrCat("Python      ", python, " (for the catalogue's images)"));
       }
       if (!limits.empty()) session.Out("\n" + FormatMachineLimits(limits));
       PrintFaults(session, dir);

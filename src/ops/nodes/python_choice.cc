@@ -23,8 +23,8 @@ namespace swell::ops {
 namespace {
 
 constexpr size_t kFileBytesMax = 4096;
-// Without the user's variables and packages of the home, which pods lack too.
-constexpr char kAsksForTorch[] =
+// -I: without the user's variables and the packages in the home, which pods lack, too.
+constexpr char kFindsTorch[] =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
 
 std::string KeptFile(const DataDir& dir) { return dir.path + "/python"; }
@@ -38,7 +38,7 @@ bool IsProgram(const std::string& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// As the shims of pyenv are, which work by files that pods do not see.
+// pyenv's shims are scripts, which need files that pods do not see.
 bool IsScript(const std::string& path) {
   char begin[2] = {};
   std::ifstream(path, std::ios::binary).read(begin, sizeof begin);
@@ -74,16 +74,16 @@ struct Attributes {
 };
 
 // Reads nothing and writes nowhere.
-struct Silence {
-  Silence() {
+struct NullStdio {
+  NullStdio() {
     ::posix_spawn_file_actions_init(&value);
     ::posix_spawn_file_actions_addopen(&value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&value, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_adddup2(&value, STDOUT_FILENO, STDERR_FILENO);
   }
-  ~Silence() { ::posix_spawn_file_actions_destroy(&value); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  ~NullStdio() { ::posix_spawn_file_actions_destroy(&value); }
+  NullStdio(const NullStdio&) = delete;
+  NullStdio& operator=(const NullStdio&) = delete;
   posix_spawn_file_actions_t value;
 };
 
@@ -94,10 +94,10 @@ bool Succeeds(std::vector<std::string> command, Duration limit) {
   words.push_back(nullptr);
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   char* const variables[] = {path.data(), nullptr};
-  const Silence silence;
+  const NullStdio stdio;
   const Attributes attributes;
   pid_t child = -1;
-  if (::posix_spawn(&child, words[0], &silence.value, &attributes.value, words.data(), variables) !=
+  if (::posix_spawn(&child, words[0], &stdio.value, &attributes.value, words.data(), variables) !=
       0) {
     return false;
   }
@@ -138,7 +138,7 @@ Status CheckPython(std::string& file) {
 
 PythonPlaces PythonPlacesHere() {
   PythonPlaces places;
-  places.usual = process::kUsualPython;
+  places.fallback = process::kDefaultPython;
   places.programs = Environment("PATH");
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -154,13 +154,13 @@ PythonPlaces PythonPlacesHere() {
 
 std::string FindPython(const PythonPlaces& places) {
   for (const std::string& python : places.environments) {
-    if (IsProgram(python) && Succeeds({python, "-I", "-c", kAsksForTorch}, places.limit)) {
+    if (IsProgram(python) && Succeeds({python, "-I", "-c", kFindsTorch}, places.limit)) {
       return python;
     }
   }
-  if (IsProgram(places.usual)) return places.usual;
+  if (IsProgram(places.fallback)) return places.fallback;
   const std::string found = InPath(places.programs);
-  return found.empty() ? places.usual : found;
+  return found.empty() ? places.fallback : found;
 }
 
 Result<std::string> TakePython(const DataDir& dir, const std::string& flag) {
@@ -178,11 +178,11 @@ Result<std::string> TakePython(const DataDir& dir, const std::string& flag) {
                        "; name one with --python, or remove the file ", KeptFile(dir)));
 }
 
-std::string UnusualPython(const DataDir& dir, const std::string& runtime) {
+std::string PythonIfNotDefault(const DataDir& dir, const std::string& runtime) {
   const auto kind = ParseRuntimeKind(runtime);
   if (!kind.ok() || !kind->processes()) return "";
   const std::string python = process::PythonOfTools(dir.path + "/catalogue");
-  return python == process::kUsualPython ? "" : python;
+  return python == process::kDefaultPython ? "" : python;
 }
 
 }  // namespace swell::ops

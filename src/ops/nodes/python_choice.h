@@ -1,6 +1,7 @@
 // PythonChoice: which Python of this machine the Python images of the catalogue run.
 //
-// People install Swell beside their torch, and expect that jobs import it.
+// Many install Swell into the environment that has their torch, and expect jobs to import that
+// torch.
 //
 // - Threads: main thread, before the cluster runs.
 #pragma once
@@ -23,11 +24,11 @@ Status CheckPython(std::string& file);
 // Where a Python is looked for. A path that is empty or names nothing is passed over.
 struct PythonPlaces {
   std::vector<std::string> environments;  // Pythons that may have torch, the first that has it wins
-  std::string usual;                      // the one to take if none has
-  std::string programs;                   // as PATH, searched if there is no usual one either
+  std::string fallback;                   // the one to take if none has
+  std::string programs;                   // as PATH, searched if there is no fallback either
   Duration limit = std::chrono::seconds(5);  // to answer
 };
-// $VIRTUAL_ENV's, $CONDA_PREFIX's and the one beside this program; Debian's; PATH.
+// $VIRTUAL_ENV's, $CONDA_PREFIX's and the one beside this program; the default; PATH.
 PythonPlaces PythonPlacesHere();
 std::string FindPython(const PythonPlaces& places);
 
@@ -35,8 +36,8 @@ std::string FindPython(const PythonPlaces& places);
 // later starts.
 Result<std::string> TakePython(const DataDir& dir, const std::string& flag);
 
-// The one of the last start, which had this --runtime. Empty where it is /usr/bin/python3, or pods
-// are not processes.
-std::string UnusualPython(const DataDir& dir, const std::string& runtime);
+// The Python of the last start, made with this --runtime. Empty where it is /usr/bin/python3, or
+// pods are not processes.
+std::string PythonIfNotDefault(const DataDir& dir, const std::string& runtime);
 
 }  // namespace swell::ops

@@ -38,15 +38,15 @@ class PythonChoiceTest : public ::testing::Test {
 
 TEST_F(PythonChoiceTest, TheFirstEnvironmentWithTorchIsTaken) {
   const std::string has = Fake("has", "exit 0"), has_too = Fake("has-too", "exit 0"),
-                    lacks = Fake("lacks", "exit 1"), usual = Fake("usual", "exit 1");
+                    lacks = Fake("lacks", "exit 1"), fallback = Fake("fallback", "exit 1");
   PythonPlaces places;
-  places.usual = usual;
+  places.fallback = fallback;
   places.environments = {has, has_too};
   EXPECT_EQ(FindPython(places), has);
   places.environments = {temp_.File("none/bin/python3"), lacks, has_too};
   EXPECT_EQ(FindPython(places), has_too);
   places.environments = {lacks};
-  EXPECT_EQ(FindPython(places), usual) << "an environment without torch displaces nothing";
+  EXPECT_EQ(FindPython(places), fallback) << "an environment without torch displaces nothing";
 }
 
 TEST_F(PythonChoiceTest, ItIsAskedForTorchWithoutTheUsersVariables) {
@@ -62,8 +62,8 @@ TEST_F(PythonChoiceTest, ItIsAskedForTorchWithoutTheUsersVariables) {
 TEST_F(PythonChoiceTest, NothingIsRunWhereThereIsNoEnvironment) {
   const std::string ran = temp_.File("ran");
   PythonPlaces places;
-  places.usual = Fake("usual", "touch " + ran);
-  EXPECT_EQ(FindPython(places), places.usual);
+  places.fallback = Fake("fallback", "touch " + ran);
+  EXPECT_EQ(FindPython(places), places.fallback);
   EXPECT_FALSE(FileExists(ran));
 }
 
@@ -71,14 +71,14 @@ TEST_F(PythonChoiceTest, OneThatDoesNotAnswerIsPassedOver) {
   PythonPlaces places;
   places.limit = std::chrono::milliseconds(20);
   places.environments = {Fake("hangs", "sleep 600")};
-  places.usual = Fake("usual", "exit 1");
-  EXPECT_EQ(FindPython(places), places.usual);
+  places.fallback = Fake("fallback", "exit 1");
+  EXPECT_EQ(FindPython(places), places.fallback);
 }
 
-TEST_F(PythonChoiceTest, ThePathIsSearchedWhereDebiansIsMissing) {
+TEST_F(PythonChoiceTest, ThePathIsSearchedWhereTheDefaultIsMissing) {
   PythonPlaces places;
-  places.usual = temp_.File("none");
-  EXPECT_EQ(FindPython(places), places.usual);
+  places.fallback = temp_.File("none");
+  EXPECT_EQ(FindPython(places), places.fallback);
   Fake("shims", "exit 0");
   const std::string python = Binary("opt");
   places.programs = temp_.File("shims/bin") + "::" + temp_.File("opt/bin");
@@ -133,12 +133,12 @@ TEST_F(PythonChoiceTest, TheFlagIsRemembered) {
 }
 
 TEST_F(PythonChoiceTest, OnlyWhatIsNotUsualIsTold) {
-  EXPECT_EQ(UnusualPython(dir_, "process"), "");
+  EXPECT_EQ(PythonIfNotDefault(dir_, "process"), "");
   const std::string bin = dir_.path + "/catalogue/bin";
   ASSERT_TRUE(MakeDirs(bin).ok());
   std::filesystem::create_symlink("/opt/venv/bin/python3", bin + "/python3");
-  EXPECT_EQ(UnusualPython(dir_, "process"), "/opt/venv/bin/python3");
-  EXPECT_EQ(UnusualPython(dir_, "simulated"), "") << "the link is from another start";
+  EXPECT_EQ(PythonIfNotDefault(dir_, "process"), "/opt/venv/bin/python3");
+  EXPECT_EQ(PythonIfNotDefault(dir_, "simulated"), "") << "the link is from another start";
 }
 
 TEST_F(PythonChoiceTest, TheFlagNamesAnInterpreterByItsOwnPath) {

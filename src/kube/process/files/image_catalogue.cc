@@ -454,10 +454,10 @@ void AddProgramFiles(const std::string& program, ImageEntry& entry) {
 // A Python of an environment, with the programs beside it: pip, torchrun.
 void UsePython(const std::string& program, ImageEntry& entry) {
   entry.python = program;
-  if (program == kUsualPython) return;
+  if (program == kDefaultPython) return;
   const std::string own = std::filesystem::path(program).parent_path().string();
-  // Before our links: by them a virtual environment's Python does not find its packages. After
-  // them where `python3` is another one there, as in a directory with several versions.
+  // Before our links, through which a virtual environment's Python would not find its packages;
+  // after them where `python3` in its directory is another Python.
   const bool is_python3 = Canonical(own + "/python3") == Canonical(program);
   entry.path.insert(is_python3 ? entry.path.begin() : entry.path.end(), own);
   AddProgramFiles(program, entry);
@@ -569,7 +569,7 @@ ImageEntry ShellEntry(const std::string& programs) {
 
 std::string PythonOfTools(const std::string& tools_dir) {
   const std::string written = LinkTarget(PythonLink(tools_dir));
-  return written.empty() ? std::string(kUsualPython) : written;
+  return written.empty() ? std::string(kDefaultPython) : written;
 }
 
 bool ImageMatches(std::string_view pattern, std::string_view image) {

@@ -53,7 +53,7 @@ struct ImageEntry {
   std::string python;  // the Python that `python3` means in it; empty: no Python image
 };
 
-inline constexpr std::string_view kUsualPython = "/usr/bin/python3";
+inline constexpr std::string_view kDefaultPython = "/usr/bin/python3";
 
 class ImageCatalogue {
  public:

@@ -216,7 +216,7 @@ TEST_F(ImageCatalogueTest, PythonImagesRunTheEnvironmentThatIsChosen) {
   ASSERT_TRUE(ReplaceFile(venv + "/pyvenv.cfg", "home = /usr/bin\n").ok());
   std::filesystem::create_symlink("/usr/bin/python3", chosen);
   ImageCatalogue::Options options{.config_dir = dir_, .tools_dir = dir_ + "/tools"};
-  EXPECT_EQ(ImageCatalogue::Load(options)->Find("python")->python, kUsualPython);
+  EXPECT_EQ(ImageCatalogue::Load(options)->Find("python")->python, kDefaultPython);
   options.python = chosen;
   ASSERT_TRUE(
       ReplaceFile(dir_ + "/images.yaml", "images:\n- match: [trainer]\n  base: python\n").ok());
