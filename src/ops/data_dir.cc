@@ -213,8 +213,8 @@ std::string ServerUrl(const DataDir& dir) {
 
 std::string MovedText(const std::string& before, const std::string& now) {
   if (before.empty() || before == now) return "";
-  return StrCat("It was at ", before,
-                " before, and copies of its kubeconfig lead there. In each:\n",
+  return StrCat("The cluster was at ", before,
+                " before. Copies of its kubeconfig still point there; for each of them:\n",
                 "  kubectl config set-cluster ", kContext, " --server=", now, "\n");
 }
 

@@ -58,9 +58,11 @@ TEST_F(DataDirTest, AStartAtAnotherAddressSaysWhatToDoWithCopiesOfTheKubeconfig)
   EXPECT_EQ(MovedText(ServerUrl(dir), "https://127.0.0.1:6443"), "") << "the first start";
   ASSERT_TRUE(WriteAdminKubeconfig(dir, pki, "https://127.0.0.1:6443").ok());
   EXPECT_EQ(MovedText(ServerUrl(dir), "https://127.0.0.1:6443"), "");
-  EXPECT_EQ(MovedText(ServerUrl(dir), "https://10.0.0.1:7443"),
-            "It was at https://127.0.0.1:6443 before, and copies of its kubeconfig lead there. In "
-            "each:\n  kubectl config set-cluster swell --server=https://10.0.0.1:7443\n");
+  EXPECT_EQ(
+      MovedText(ServerUrl(dir), "https://10.0.0.1:7443"),
+      "The cluster was at https://127.0.0.1:6443 before. Copies of its kubeconfig still point "
+      "there; for each of them:\n  kubectl config set-cluster swell "
+      "--server=https://10.0.0.1:7443\n");
 }
 
 }  // namespace
