@@ -5,17 +5,17 @@
 namespace swell::cli::slurm {
 namespace {
 
-struct Absent {
+struct NotProvided {
   std::string_view name, instead;
 };
 
-constexpr Absent kAbsent[] = {
+constexpr NotProvided kNotProvided[] = {
     {"sacctmgr", "accounts are projects: swell project list, create, edit; users: swell user"},
     {"sattach", "swell logs -f JOB follows what a job prints"},
     {"sbcast",
      "a job's nodes see the directories that are mounted in it; swell cp copies files to a pod"},
-    {"scrontab", "arena cron starts jobs by the clock"},
-    {"sdiag", "swell top shows the scheduler's decisions"},
+    {"scrontab", "arena cron starts jobs on a schedule"},
+    {"sdiag", "swell events shows the scheduler's decisions"},
     {"seff", "swell report --by job shows what each job held, and how much of it trained"},
     {"sreport", "swell report shows GPU use by project, user, job and time"},
     {"sstat", "nothing measures steps; swell describe JOB shows how a job does"},
@@ -38,7 +38,7 @@ class AbsentAction final : public Action {
 }  // namespace
 
 void AddAbsent(std::vector<Command>& commands) {
-  for (const Absent& one : kAbsent) {
+  for (const NotProvided& one : kNotProvided) {
     Command command;
     command.name = one.name;
     command.summary = StrCat("there is no ", one.name, " here: ", one.instead);
