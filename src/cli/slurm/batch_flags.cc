@@ -67,7 +67,7 @@ constexpr Row kRows[] = {
      "SBATCH_ARRAY_INX", Use::kFollowed, "", true},
     {"Start and end", "-d,--dependency", "TYPE:JOB[:JOB],…",
      "start after other jobs: afterok, afterany, afternotok, after; aftercorr: each task of an "
-     "array after its like; singleton: after those of its name",
+     "array after the task of the same index; singleton: after those of its name",
      "SBATCH_DEPENDENCY"},
     {"Start and end", "--kill-on-invalid-dep", "yes|no",
      "what becomes of a job whose dependency can never be satisfied (default no: it waits)",

@@ -252,7 +252,7 @@ TEST_F(SlurmTest, ADependencyNamesTheOtherJobsObjects) {
   EXPECT_TRUE(json::GetBool(job, {"spec", "suspend"}));
 }
 
-TEST_F(SlurmTest, TasksOfAnArrayWaitForTheirLike) {
+TEST_F(SlurmTest, TasksOfAnArrayWaitForThoseOfTheSameIndex) {
   const auto name_of = [this](const std::string& task) {
     EXPECT_EQ(Run({"squeue", "-h", "-r", "-j", task, "-O", "jobid:20"}), 0) << err_;
     return std::string(Trim(out_));

@@ -322,8 +322,8 @@ Result<KnownJobs> ReadKnownJobs(Api& api, const std::string& ns) {
 }
 
 // "afterok:12:13_4" as the names of these jobs' objects; of an array, all of its tasks. What a
-// cancelled job fulfils already is left out; empty: nothing is left. `task`: of the array that
-// waits; a task that waits for its like (aftercorr) waits for that one alone.
+// cancelled job fulfils already is left out; empty: nothing is left. `task`: the index of the
+// waiting task; with aftercorr it waits for the task of the same index only.
 Result<std::string> DependencyTerm(const KnownJobs& jobs,
                                    const std::string& ns,
                                    const std::string& term,
@@ -334,12 +334,12 @@ Result<std::string> DependencyTerm(const KnownJobs& jobs,
     return Misuse(StrCat("--dependency ", type,
                          " is not supported; name the jobs: afterok:JOB, or afterany:JOB"));
   }
-  const bool like = type == "aftercorr";
-  if (like) type = "afterok";
-  if (like && !task) {
+  const bool paired = type == "aftercorr";
+  if (paired) type = "afterok";
+  if (paired && !task) {
     return Misuse(StrCat("--dependency ", Quote(term),
-                         ": tasks of an array wait for their like, and this job has no --array; "
-                         "afterok waits for all tasks of another"));
+                         ": aftercorr pairs the tasks of two arrays, and this job has no --array; "
+                         "afterok waits for all tasks of the other"));
   }
   const bool known =
       type == "after" || type == "afterok" || type == "afterany" || type == "afternotok";
@@ -350,7 +350,7 @@ Result<std::string> DependencyTerm(const KnownJobs& jobs,
   }
   std::string names;
   for (size_t i = 1; i < parts.size(); ++i) {
-    const std::string word = like ? StrCat(parts[i], "_", *task) : std::string(parts[i]);
+    const std::string word = paired ? StrCat(parts[i], "_", *task) : std::string(parts[i]);
     if (word.find('+') != std::string::npos) {
       return Misuse(StrCat("--dependency ", Quote(term), ": a delay after ",
                            word.substr(0, word.find('+')),
