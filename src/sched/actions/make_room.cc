@@ -121,7 +121,7 @@ class Waiters {
   }
   void PushLine(const WaitingLine& line) {
     const State& state = context_.state;
-    const WaitingJob job{.group = line.jobs.front(), .need = line.need.charge};
+    const WaitingJob job{.group = line.jobs.front(), .need = line.need.amounts};
     if (!line.need.complete || !line.need.may_preempt) return;
     if (!Schedulable(state, state.groups[job.group])) return;
     if (turns_.PushLine(line, context_.deferred) && IsFeasible(job)) ++feasible_;
@@ -206,13 +206,13 @@ SearchOutcome TryEvictFor(CycleContext& context,
 
 bool AnyWaits(
     CycleContext& context,
-    const std::function<bool(GroupId, const QueueAmounts& charge, int64_t gpu_ppm)>& feasible) {
+    const std::function<bool(GroupId, const QueueAmounts& amounts, int64_t gpu_ppm)>& feasible) {
   State& state = context.state;
   state.lists.waiting.Settle(state);
   const auto& lines = state.lists.waiting.lines();
   if (std::any_of(lines.begin(), lines.end(), [&](const WaitingLine& line) {
         return !line.jobs.empty() && line.need.complete &&
-               feasible(line.jobs.front(), line.need.charge, line.need.gpu_ppm);
+               feasible(line.jobs.front(), line.need.amounts, line.need.gpu_ppm);
       })) {
     return true;
   }

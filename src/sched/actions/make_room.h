@@ -57,7 +57,7 @@ void ForDeferred(CycleContext& context,
 // jobs: in a long queue it mostly holds for none.
 bool AnyWaits(
     CycleContext& context,
-    const std::function<bool(GroupId, const QueueAmounts& charge, int64_t gpu_ppm)>& feasible);
+    const std::function<bool(GroupId, const QueueAmounts& amounts, int64_t gpu_ppm)>& feasible);
 
 // The setting of the nearest queue, from this one up, that has one.
 Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);

@@ -266,7 +266,7 @@ class Reservations {
   bool MayHaveHole(const Patient& patient) const {
     if (patient.line != nullptr) {
       const LineNeed& need = patient.line->need;
-      return need.complete && MayEverBeDue(context_, patient.next, need.charge);
+      return need.complete && MayEverBeDue(context_, patient.next, need.amounts);
     }
     const std::vector<PodId> pods = NeededPods(state_, patient.next).pods;
     return !pods.empty() && MayEverBeDue(context_, patient.next, NeedOf(state_, pods));

@@ -60,7 +60,7 @@ void QueueOrder::Push(WaitingJob job) {
 }
 
 bool QueueOrder::PushLine(const WaitingLine& line, const std::set<GroupId>& but) {
-  HeldJob held{.key = {}, .job = {.need = line.need.charge}, .line = &line.jobs, .but = &but};
+  HeldJob held{.key = {}, .job = {.need = line.need.amounts}, .line = &line.jobs, .but = &but};
   if (!FindNext(held)) return false;
   const GroupState& group = state_.groups[held.job.group];
   auto& its = JobsOf(group.queue, group).jobs;

@@ -187,7 +187,7 @@ void WaitingLines::ReadNeeds(const State& state) {
     const std::vector<PodId> pods = NeededPods(state, first).pods;
     line.need = {.complete = !pods.empty(),
                  .may_preempt = MayPreempt(state, first, pods),
-                 .charge = NeedOf(state, pods),
+                 .amounts = NeedOf(state, pods),
                  .gpu_ppm = GpuPpmOf(state, pods)};
   }
   stale_lines_.clear();

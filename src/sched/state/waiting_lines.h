@@ -31,7 +31,7 @@ using JobQueue = std::deque<GroupId>;
 struct LineNeed {
   bool complete = false;     // enough of its pods are there
   bool may_preempt = false;  // others may be stopped or moved for it
-  QueueAmounts charge{};     // of its queue
+  QueueAmounts amounts{};    // of its queue
   int64_t gpu_ppm = 0;
 };
 

@@ -46,7 +46,7 @@ std::string WronglyTold(Scenario& s) {
   for (const WaitingLine& line : state.lists.waiting.lines()) {
     for (GroupId id : line.jobs) {
       const std::vector<PodId> pods = NeededPods(state, id).pods;
-      if (line.need.complete != !pods.empty() || line.need.charge != NeedOf(state, pods) ||
+      if (line.need.complete != !pods.empty() || line.need.amounts != NeedOf(state, pods) ||
           line.need.gpu_ppm != GpuPpmOf(state, pods) ||
           line.need.may_preempt != MayPreempt(state, id, pods)) {
         wrong += StrCat(state.groups[id].key, " ");
@@ -98,17 +98,17 @@ TEST(WaitingLines, TellWhatTheirJobsNeedNow) {
   Gang(s, "j0", 3, {});
   EXPECT_TRUE(need().complete && need().may_preempt);
   EXPECT_EQ(need().gpu_ppm, 3 * kPpm);
-  EXPECT_EQ(need().charge, (QueueAmounts{3 * kPpm, 300, int64_t{3 * 64} << 20}));
+  EXPECT_EQ(need().amounts, (QueueAmounts{3 * kPpm, 300, int64_t{3 * 64} << 20}));
   s.RemovePod("j0-2");
   EXPECT_FALSE(need().complete);
   // The record of the former request is free, and the new one gets it: the key stays equal.
   Gang(s, "j0", 3, {});
   for (int i = 0; i < 3; ++i) s.RemovePod(StrCat("j0-", i));
   s.Pods("j0", 3, {.group = "j0", .gpu_mib = 10'000});
-  EXPECT_EQ(need().charge[kQueueGpu], 3 * kPpm / 4);
+  EXPECT_EQ(need().amounts[kQueueGpu], 3 * kPpm / 4);
   // The part of a GPU that so much memory is follows from the smallest one there is.
   s.Node("n1", {.gpus = 1, .gpu_mib = 20'000});
-  EXPECT_EQ(need().charge[kQueueGpu], 3 * kPpm / 2);
+  EXPECT_EQ(need().amounts[kQueueGpu], 3 * kPpm / 2);
 }
 
 // Queues in a tree, with users here and there, and many jobs of few kinds.
