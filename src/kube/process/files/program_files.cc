@@ -21,7 +21,7 @@ std::string PrefixOf(const std::string& program) { return ParentOf(ParentOf(prog
 
 std::string ConfigOf(const std::string& prefix) { return prefix + "/pyvenv.cfg"; }
 
-bool IsSeenAnyway(const std::string& prefix) {
+bool IsBelowUsr(const std::string& prefix) {
   return prefix.empty() || prefix == "/" || prefix == "/usr" || prefix.starts_with("/usr/");
 }
 
@@ -56,9 +56,10 @@ void AddPath(const std::string& path, ProgramFiles& files) {
 
 void AddFilesOf(const std::string& program, ProgramFiles& files) {
   const std::string prefix = PrefixOf(program);
-  if (IsSeenAnyway(prefix)) return;
+  if (IsBelowUsr(prefix)) return;
   if (FileExists(ConfigOf(prefix)) || IsInstallation(prefix)) return AddPath(prefix, files);
-  // A home's part for programs; beside it is what is nobody else's.
+  // A bin directory in a home, such as ~/.local/bin: it and the lib beside it. The rest of the home
+  // is private.
   AddPath(ParentOf(program), files);
   AddPath(prefix + "/lib", files);
   if (files.user_base.empty()) files.user_base = prefix;
