@@ -159,7 +159,7 @@ std::string_view PhaseWord(const JobPass& pass) {
   return "Pending";
 }
 
-// Lists show this message: it names the object that the job waits for, as long as it does.
+// Lists show this message, so it names the object that the job waits for, for as long as it waits.
 void SayCreated(JobPass& pass, bool is_new) {
   const std::string created = StrCat(pass.kind.kind(), " ", pass.name, " is created.");
   const auto said = api::FindConditionIn(pass.status, "Created");

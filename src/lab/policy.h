@@ -72,8 +72,8 @@ using ActiveJobs = std::deque<ActiveJob>;  // those that run, and end, are mostl
 class Policy {
  public:
   virtual ~Policy() = default;
-  // What happened since the last decision, for policies that keep jobs of their own: a job was
-  // submitted, a job ended, which had its GPUs until then.
+  // Tell policies that keep jobs of their own what happened since the last decision: a job was
+  // submitted; a job ended, and had its GPUs until then.
   virtual void Submitted(const ActiveJob& /*job*/) {}
   virtual void Ended(int /*number*/) {}
   // `now` holds the allocations of active jobs only.

@@ -12,7 +12,7 @@
 //   DIR/cluster.json        the cluster's shape and keys as of its last start
 //   DIR/registries.yaml     how registries are reached, if they need more than their names
 //   DIR/images/             images of containers, unless DIR/image-store names another directory
-//   DIR/python              the file that the last --python named
+//   DIR/python              the path that the last --python gave
 //
 // - Threads: main thread, before the cluster runs; the paths are plain values.
 #pragma once
@@ -56,7 +56,7 @@ DataDir FindDataDir(const std::string& flag);
 std::string ImageStoreOf(const DataDir& dir, const std::string& flag);
 // Remembers the flag, if it is given, for later starts and commands.
 Status KeepImageStore(const DataDir& dir, const std::string& flag);
-// Where the pages of the cluster that runs are; empty: it has none. `swell status` is another
+// URL of the running cluster's pages; empty if it has none. A file, since `swell status` is another
 // process.
 std::string PagesUrl(const DataDir& dir);
 Status WritePagesUrl(const DataDir& dir, const std::string& url);

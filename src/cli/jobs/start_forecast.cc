@@ -18,8 +18,8 @@
 namespace swell::cli {
 namespace {
 
-// Jobs, and combinations of so many, whose end is tried; how many of the largest are taken together
-// when none alone is enough.
+// How many single jobs, and how many combinations of one size, are tried: at most and at least.
+// How many of the largest may end together.
 constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
 constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
@@ -300,7 +300,7 @@ class ChangeFinder {
   }
 
   // What the project and those above it would hold of GPUs with the whole job. What an elastic job
-  // holds already, they hold.
+  // holds already is counted in what they hold.
   std::map<std::string, double> WithJob() const {
     std::map<std::string, double> gpus;
     const int64_t lacks = facts_.job.milli_gpus - facts_.job.HeldMilliGpus();

@@ -377,7 +377,7 @@ class WhyReport {
                   AtQuotaText(*project), BeyondNodesText(*project));
   }
 
-  // What no project can hold is with nobody else, either.
+  // A quota beyond the nodes' GPUs is never filled: no other project holds the rest.
   std::string BeyondNodesText(const ProjectView& project) const {
     if (!facts_.WaitsForScheduler() || facts_.job.milli_gpus == 0 || facts_.hidden) return "";
     std::string text;

@@ -129,7 +129,7 @@ Status CheckFields(const KeyValues& fields,
   return Status::Ok();
 }
 
-// A job takes any template; its pods would be refused, when the user no longer looks.
+// The API server takes any template in a job and refuses its pods later, when nobody looks.
 Status CheckPodField(std::string_view variable, std::string_view field) {
   api::FieldErrors errors;
   api::CheckFieldRef(json::Object{{"fieldPath", field}}, api::FieldsForVariables(), "", errors);

@@ -21,8 +21,7 @@ Command SubmitDistSpec();
 Command TrainingPart(const Command& training, const std::string& name);
 // Version 2's runai training pytorch submit, and the like: `training` has what they share.
 std::vector<Command> FrameworkSpecs(const Command& training);
-// `type`: a word of --type, of the only workloads that are shown; empty: every type. `noun`: the
-// words in front of the command.
+// `type`: only workloads of this --type are listed; empty: all. `noun`: the words before `list`.
 Command ListSpec(const std::string& type = {}, const std::string& noun = {});
 Command ListNodesSpec();
 Command ListProjectsSpec(std::string name);

@@ -68,7 +68,7 @@ std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
   std::string own = mounted ? std::string(kOwnDir) : pod.dir + "/run";
   SetEnv(env, "SWELL_NOTICE_FILE", own + "/notice/notice.json");
   SetEnv(env, "SWELL_REPORT_FILE", own + "/report/report.json");
-  // The node writes to this directory of its own alone.
+  // The node persists copies only to this folder, which it made itself.
   if (GetEnv(env, "SWELL_CHECKPOINT_DIR").empty()) {
     const std::string persist = mounted ? PersistFileOf(pod, spec.mounts) : "";
     if (!persist.empty()) SetEnv(env, "SWELL_PERSIST_FILE", StrCat(own, "/report/", persist));

@@ -65,8 +65,8 @@ bool SpeaksForItsLine(const State& state, const WaitingJob& job) {
   });
 }
 
-// Thousands may wait for the one GPU that is free: room for all their decisions would cost more
-// than to decide.
+// Thousands may wait for one free GPU: reserving room for a decision about each would cost more
+// than the decisions.
 size_t StartsAtMost(const State& state, int64_t least_ppm) {
   const size_t waiting = state.lists.waiting.size();
   if (least_ppm <= 0) return waiting;

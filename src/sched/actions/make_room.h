@@ -54,7 +54,7 @@ void ForDeferred(CycleContext& context,
 
 // Whether `feasible` holds for the least that some group may start with: what each job of a line
 // needs, or one pod of a job that stands alone. An action asks this before it lines up all waiting
-// jobs: in a long queue it mostly holds for none.
+// jobs: in a long queue the answer is mostly no.
 bool AnyWaits(
     CycleContext& context,
     const std::function<bool(GroupId, const QueueAmounts& amounts, int64_t gpu_ppm)>& feasible);

@@ -322,8 +322,8 @@ class Reservations {
   // Others would be looked at before the last job that was.
   void WakeForTheImpatient() {
     if (AllTaken() && last_ == kNone) last_ = NextAfterTaker();
-    // Where a line was not looked through, its next job comes after the last that was. Not so where
-    // none of its jobs was to be looked at.
+    // A line that was left early has a next job after the last one looked at. A line of which no
+    // job was to be looked at has none.
     for (const Patient& patient : ineligible_) {
       if (patient.line == nullptr) continue;
       const JobQueue& jobs = patient.line->jobs;

@@ -177,7 +177,7 @@ void WaitingLines::Insert(const State& state, JobQueue& jobs, std::vector<GroupI
   jobs = std::move(all);
 }
 
-// A line that lost the last of its jobs has none to read its need from, and no use for it.
+// A line without jobs has no need to read.
 void WaitingLines::ReadNeeds(const State& state) {
   for (int32_t id : stale_lines_) {
     WaitingLine& line = lines_[id];
@@ -203,7 +203,7 @@ void WaitingLines::Settle(const State& state) {
     const bool moved = std::exchange(place.moved, false);
     const int32_t line = LineFor(state, id);
     if (line == kNone && place.line == kNone) continue;
-    // An equal key may stand for another shape by now, and a shape for another charge.
+    // The same key may stand for another shape by now, and the same shape for another charge.
     if (line >= 0 && !std::exchange(lines_[line].stale, true)) stale_lines_.push_back(line);
     const Rank rank = line == kNone ? place.rank : RankOf(state, id);
     if (line == place.line && rank == place.rank && !moved) continue;

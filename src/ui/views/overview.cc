@@ -64,7 +64,7 @@ void AddGpus(const std::vector<cli::NodeView>& nodes, const ViewInput& input, js
                              {"idleHeld", IdleHeld(nodes, input)}};
 }
 
-// It gets no further by itself.
+// Fails again and again, or hangs.
 bool Fails(const cli::JobView& job) {
   const bool again = job.failure && job.failure->repeats() && !job.RunsAfterOneFailure();
   return !job.over() && (again || !job.hung.empty());

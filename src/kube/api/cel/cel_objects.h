@@ -71,7 +71,7 @@ bool IsCelFormat(std::string_view name);
 // cel_times.cc. A text is the time that it spells, as values of schemas with that format are.
 std::optional<WallTime> CelTimeOf(const CelValue& value);
 std::string CelTimeText(WallTime time);
-// Seconds since 1970, those before it counted down: half a second before is -1.
+// Whole seconds since 1970, rounded down: half a second before it is -1.
 int64_t CelSecondsOf(WallTime time);
 Result<CelValue> CallCelTime(std::string_view name,
                              const std::vector<CelValue>& args,

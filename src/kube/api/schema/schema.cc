@@ -31,7 +31,7 @@ class PathScope {
   size_t size_;
 };
 
-// Operators' own examples head the template of a job's pods like a Pod.
+// Examples of operators give the pod template an apiVersion and a kind, as if it were a Pod.
 bool IsHeader(std::string_view field) { return field == "apiVersion" || field == "kind"; }
 
 void CollectUnknown(const Schema& said,
