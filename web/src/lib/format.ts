@@ -133,8 +133,8 @@ interface GpuAccount {
   heldGpuAsOf?: string | null;
 }
 
-// What a job cost: the time of the GPUs that it held, and that those it holds were held since the account was written.
-// A loss that is known to be 0 without an account is that of a job that never held one.
+// The GPU time in the job's account, plus that of the GPUs it has held since the account was written. A job without an
+// account whose loss is 0 never held a GPU.
 export function heldTimeText(account: GpuAccount, holds = 0, now = Date.now()): string {
   const { lostGpuSeconds: lost, heldGpuSeconds: held } = account;
   const known = held ?? (lost === 0 ? 0 : null);

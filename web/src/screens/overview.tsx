@@ -143,7 +143,7 @@ function PoolList({ pools }: { pools: OverviewData['pools'] }) {
   );
 }
 
-// What gets no further unless somebody mends it.
+// Workloads that do not run until somebody corrects something.
 function Failing({ failing }: { failing: NonNullable<OverviewData['failing']> }) {
   const { rows, total } = failing;
   if (total === 0) return null;
@@ -162,7 +162,7 @@ function Failing({ failing }: { failing: NonNullable<OverviewData['failing']> })
           </li>
         ))}
       </ul>
-      {total > rows.length && <p class="muted small">These failed last.</p>}
+      {total > rows.length && <p class="muted small">These are the latest.</p>}
     </Card>
   );
 }

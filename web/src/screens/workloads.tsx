@@ -23,8 +23,8 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
-// How long one that waits for its turn has waited: its own column is the first to go where a table is narrow. The cause
-// of one that cannot start needs the room.
+// How long a pending workload has waited, since a narrow table drops the column Wait first. Not for one that cannot
+// start: its cause needs the room.
 function WaitsFor({ row }: { row: WorkloadRow }) {
   const fails = row.statusText !== undefined && row.statusText !== row.status;
   const wait = row.waitsSince && !fails ? waitOf(row, now.value) : null;
