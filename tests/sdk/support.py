@@ -31,6 +31,14 @@ class FolderTest(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
 
+def torch_since(*version):
+    """A mark for tests that need this torch, or a newer one: torch_since(2, 6)."""
+    import torch  # other tests do without
+
+    return unittest.skipUnless(
+        tuple(map(int, torch.__version__.split(".")[:2])) >= version, f"needs torch {'.'.join(map(str, version))}")
+
+
 def clean_environment(**extra):
     """The caller's environment without the variables of a job."""
     dropped = ("SWELL_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PET_", "PYTHONPATH")

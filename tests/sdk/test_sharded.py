@@ -59,7 +59,7 @@ os._exit(0)
 """
 
 
-@unittest.skipUnless(tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6), "needs torch 2.6")
+@support.torch_since(2, 6)
 class ShardedTest(support.FolderTest):
     def train(self, code, folder, **extra):
         script = self.path("script.py")

@@ -11,11 +11,10 @@ from swell.loop import batches
 from swell.memory import MemoryCopies
 from swell.snapshot import size_of
 
-_SINCE = (2, 6)
 _REFUSED = r"state\['model'\]\['weight'\] is spread over the ranks \(FSDP, tensor parallel\).*save with swell.Sharded"
 
 
-@unittest.skipUnless(tuple(map(int, torch.__version__.split(".")[:2])) >= _SINCE, "needs torch 2.6")
+@support.torch_since(2, 6)
 class SpreadTest(support.FolderTest):
     def setUp(self):
         super().setUp()

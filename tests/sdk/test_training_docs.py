@@ -98,7 +98,7 @@ class DocsTest(support.FolderTest):
         for name, value in expected.items():
             self.assertTrue(torch.equal(best[name], value), name)
 
-    @unittest.skipUnless(tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6), "needs torch 2.6")
+    @support.torch_since(2, 6)
     def test_fsdp(self):
         self.suspend_and_resume(self.block("FSDP, HSDP, tensor parallel"))
 
