@@ -467,7 +467,7 @@ class Job:
     # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
 
     def note_step(self, step, records=None):
-        """Reports the speed and what `log` was given, and adds both to the curves. `step_done` and `batches` call it."""
+        """Reports the speed and what `log` was given, and adds both to curves. `step_done` and `batches` call it."""
         if not self.env.leader:
             return
         # One rank alone measures no noise, so it reports none.
