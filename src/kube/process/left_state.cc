@@ -50,6 +50,7 @@ Status Write(const LeftState& left, const std::string& file, const std::string& 
 }  // namespace
 
 std::string PersistFileOf(const ProcessPod& pod, const std::vector<node::MountSpec>& mounts) {
+  if (pod.spec.job_uid.empty()) return "";
   const auto mount = std::find_if(mounts.begin(), mounts.end(), [](const node::MountSpec& each) {
     return each.container_path == kSharedMemory;
   });

@@ -22,7 +22,8 @@ struct LeftState {
 };
 
 // The file, in its report directory, by which a container with these mounts may leave its state.
-// Empty: its /dev/shm is not the pod's own, so the node would not find what it left there.
+// Empty: its /dev/shm is not the pod's own, so the node would not find what it left there; or no
+// job waits for the pod's object to go before it makes the next one, as a batch Job does not.
 std::string PersistFileOf(const ProcessPod& pod, const std::vector<node::MountSpec>& mounts);
 
 // What a process of the pod left; nullopt: nothing.

@@ -30,7 +30,8 @@ constexpr const char* kManifest = "/checkpoints/default/job/step-000000000007.js
 class LeftStateTest : public ProcessRuntimeTest {
  protected:
   // A pod whose process has left its state and ended.
-  void Leave(const SandboxSpec& sandbox) {
+  void Leave(SandboxSpec sandbox) {
+    sandbox.job_uid = "job";
     Create(sandbox);
     ContainerSpec spec = Shell(sandbox.pod_uid, "");
     spec.command = {"/usr/bin/python3", "-c", std::string(kLeaves)};
@@ -56,6 +57,14 @@ class LeftStateTest : public ProcessRuntimeTest {
   }
   bool OnDisk() const { return FileExists(data_dir_ + kManifest); }
 };
+
+// A batch Job makes its next pod while the last one still ends.
+TEST_F(LeftStateTest, APodThatNobodyWaitsForIsOfferedNothing) {
+  Create(Sandbox("pod-a"));
+  const ContainerSpec spec = Shell("pod-a", "echo ${SWELL_PERSIST_FILE-nothing}");
+  ASSERT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(Log(spec.ref), "nothing\n");
+}
 
 TEST_F(LeftStateTest, APodIsNotRemovedBeforeItsStateIsOnDisk) {
   if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
