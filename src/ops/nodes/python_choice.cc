@@ -122,11 +122,12 @@ std::string InPath(const std::string& programs) {
 }  // namespace
 
 void AddPythonFlag(cli::Flags& flags, std::string& file) {
-  flags.Text("--python", &file, "FILE",
-             "Python that the catalogue's images run, with the packages of its environment "
-             "(default: the one of the last --python, else the first that has torch of "
-             "$VIRTUAL_ENV/bin/python3, $CONDA_PREFIX/bin/python3 and the python3 beside this "
-             "program, else /usr/bin/python3, else the first python3 of PATH that is no script)");
+  flags.Text(
+      "--python", &file, "FILE",
+      "Python that the catalogue's images run, with the packages of its environment "
+      "(default: the one of the last --python, else the first that has torch of "
+      "$VIRTUAL_ENV/bin/python3, $CONDA_PREFIX/bin/python3 and the python3 beside this "
+      "program, else /usr/bin/python3, else the first python3 of PATH that is not a script)");
 }
 
 Status CheckPython(std::string& file) {
