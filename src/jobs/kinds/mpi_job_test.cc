@@ -66,16 +66,6 @@ class MpiJobTest : public ::testing::Test {
     return cluster_.Until([&] { return cluster_.Condition(kMpiJobs, "default/pi", type); });
   }
   json::SharedValue Pod(const std::string& name) { return cluster_.Get(kPods, "default/" + name); }
-  std::string Env(const std::string& pod, std::string_view name) {
-    json::SharedValue found = Pod(pod);
-    for (const json::Value& one :
-         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"env"})) {
-      if (json::GetString(one, {"name"}) == name) {
-        return std::string(json::GetString(one, {"value"}));
-      }
-    }
-    return "none";
-  }
   // Joined by spaces; what the controller puts before a server's own words is "...".
   std::string Words(const std::string& pod, std::string_view field) {
     std::vector<std::string> words;
@@ -111,8 +101,9 @@ TEST_F(MpiJobTest, ALauncherIsToldOfItsWorkersAndEndsTheJob) {
   Submit(2);
   ASSERT_TRUE(AllRun(3));
   EXPECT_EQ(Hostfile(), "pi-worker-0 slots=2\npi-worker-1 slots=2\n");
-  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "/etc/mpi/kubexec.sh");
-  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_orte_default_hostfile"), "/etc/mpi/hostfile");
+  EXPECT_EQ(cluster_.Env("default/pi-launcher", "OMPI_MCA_plm_rsh_agent"), "/etc/mpi/kubexec.sh");
+  EXPECT_EQ(cluster_.Env("default/pi-launcher", "OMPI_MCA_orte_default_hostfile"),
+            "/etc/mpi/hostfile");
   EXPECT_EQ(json::GetString(*Pod("pi-launcher"), {"spec", "serviceAccountName"}), "pi-launcher");
   EXPECT_EQ(api::Label(*Pod("pi-worker-1"), "training.kubeflow.org/job-role"), "worker");
   EXPECT_EQ(api::Label(*Pod("pi-launcher"), "training.kubeflow.org/replica-type"), "launcher");
@@ -146,8 +137,8 @@ TEST_F(MpiJobTest, JobsOfTheNewerVersionHaveTheirKeysWhereTheySay) {
          "v2beta1", "command: [/usr/sbin/sshd], args: [-De, -f, /home/mpiuser/.sshd_config], ");
   ASSERT_TRUE(AllRun(2));
   EXPECT_EQ(Hostfile(), "pi-worker-0:2\n");
-  EXPECT_EQ(Env("pi-launcher", "HYDRA_LAUNCHER_EXEC"), "/etc/mpi/kubexec.sh");
-  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "none");
+  EXPECT_EQ(cluster_.Env("default/pi-launcher", "HYDRA_LAUNCHER_EXEC"), "/etc/mpi/kubexec.sh");
+  EXPECT_EQ(cluster_.Env("default/pi-launcher", "OMPI_MCA_plm_rsh_agent"), "not set");
   for (const char* pod : {"pi-launcher", "pi-worker-0"}) {
     EXPECT_EQ(KeyMounts(*Pod(pod)), "ssh-auth:/home/mpiuser/.ssh") << pod;
     // The server's default, as the files are not the user's.
@@ -174,7 +165,7 @@ TEST_F(MpiJobTest, KubedlsJobRunsAsKubeflowsDoes) {
       "    Worker: {replicas: 1, template: {spec: {containers: [{name: main, image: i}]}}}\n");
   ASSERT_TRUE(AllRun(2));
   EXPECT_EQ(Hostfile(), "pi-launcher:2\npi-worker-0:2\n") << "a launcher with GPUs works, too";
-  EXPECT_EQ(Env("pi-launcher", "I_MPI_HYDRA_HOST_FILE"), "/etc/mpi/hostfile");
+  EXPECT_EQ(cluster_.Env("default/pi-launcher", "I_MPI_HYDRA_HOST_FILE"), "/etc/mpi/hostfile");
   EXPECT_EQ(api::Label(*Pod("pi-worker-0"), "group-name"), "training.kubedl.io");
   cluster_.agents->Exit("default/pi-launcher", 0);
   const client::Resource kubedls{"training.kubedl.io", "v1alpha1", "mpijobs", true};

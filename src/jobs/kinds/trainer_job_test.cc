@@ -53,14 +53,6 @@ class TrainJobTest : public ::testing::Test {
     static const json::Value kNone;
     return pod_ ? json::GetArray(*pod_, {"spec", "containers"})[0] : kNone;
   }
-  std::string Env(const std::string& pod, std::string_view name) {
-    for (const json::Value& one : json::GetArray(Container(pod), {"env"})) {
-      if (json::GetString(one, {"name"}) == name) {
-        return std::string(json::GetString(one, {"value"}));
-      }
-    }
-    return "";
-  }
   std::string CreatedMessage() {
     const json::SharedValue job = cluster_.Get(kTrainJobs, "default/job");
     const auto created = job ? api::FindCondition(*job, "Created") : std::nullopt;
@@ -77,12 +69,12 @@ TEST_F(TrainJobTest, NodesMeetAsTorchrunExpects) {
           "numNodes: 3, env: [{name: A, value: ours}, {name: B, value: b}]}"));
   ASSERT_TRUE(Run(3));
   EXPECT_EQ(json::GetString(Container("job-node-0-2"), {"image"}), "ours");
-  EXPECT_EQ(Env("job-node-0-2", "A"), "ours");
-  EXPECT_EQ(Env("job-node-0-2", "B"), "b");
-  EXPECT_EQ(Env("job-node-0-2", "PET_NNODES"), "3");
-  EXPECT_EQ(Env("job-node-0-2", "PET_NODE_RANK"), "2");
-  EXPECT_EQ(Env("job-node-0-2", "PET_NPROC_PER_NODE"), "3");
-  EXPECT_EQ(Env("job-node-0-2", "PET_MASTER_ADDR"), "job-node-0-0.job");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "A"), "ours");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "B"), "b");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "PET_NNODES"), "3");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "PET_NODE_RANK"), "2");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "PET_NPROC_PER_NODE"), "3");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-2", "PET_MASTER_ADDR"), "job-node-0-0.job");
   EXPECT_EQ(api::Label(*pod_, "jobset.sigs.k8s.io/replicatedjob-name"), "node");
   for (const char* pod : {"job-node-0-0", "job-node-0-1", "job-node-0-2"}) {
     cluster_.agents->Exit(StrCat("default/", pod), 0);
@@ -102,11 +94,12 @@ TEST_F(TrainJobTest, NodesMeetAsJaxExpects) {
   cluster_.Create(RuntimeOf("jax: {}"));
   cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
   ASSERT_TRUE(Run(2));
-  EXPECT_EQ(Env("job-node-0-1", "JAX_COORDINATOR_ADDRESS"), "job-node-0-0.job:29400");
-  EXPECT_EQ(Env("job-node-0-1", "JAX_NUM_PROCESSES"), "2");
-  EXPECT_EQ(Env("job-node-0-1", "JAX_PROCESS_ID"), "1");
-  EXPECT_EQ(Env("job-node-0-1", "JOB_COMPLETION_INDEX"), "1");
-  EXPECT_EQ(Env("job-node-0-1", "PET_NNODES"), "");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "JAX_COORDINATOR_ADDRESS"),
+            "job-node-0-0.job:29400");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "JAX_NUM_PROCESSES"), "2");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "JAX_PROCESS_ID"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "JOB_COMPLETION_INDEX"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "PET_NNODES"), "not set");
 }
 
 TEST_F(TrainJobTest, NodesMeetAsXgboostExpectsWithAWorkerForEachGpu) {
@@ -115,10 +108,10 @@ TEST_F(TrainJobTest, NodesMeetAsXgboostExpectsWithAWorkerForEachGpu) {
       Job("runtimeRef: {name: mine, kind: TrainingRuntime}, "
           "trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}"));
   ASSERT_TRUE(Run(2));
-  EXPECT_EQ(Env("job-node-0-1", "DMLC_TRACKER_URI"), "job-node-0-0.job");
-  EXPECT_EQ(Env("job-node-0-1", "DMLC_TRACKER_PORT"), "29400");
-  EXPECT_EQ(Env("job-node-0-1", "DMLC_NUM_WORKER"), "8");
-  EXPECT_EQ(Env("job-node-0-1", "DMLC_TASK_ID"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "DMLC_TRACKER_URI"), "job-node-0-0.job");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "DMLC_TRACKER_PORT"), "29400");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "DMLC_NUM_WORKER"), "8");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "DMLC_TASK_ID"), "1");
 }
 
 TEST_F(TrainJobTest, APolicyThatIsNotKnownIsRefused) {
@@ -149,7 +142,7 @@ TEST_F(TrainJobTest, KubeflowsOwnRuntimeIsThere) {
       Job("runtimeRef: {name: torch-distributed}, trainer: {command: [x], "
           "resourcesPerNode: {requests: {cpu: 2}}}"));
   ASSERT_TRUE(Run(1));
-  EXPECT_EQ(Env("job-node-0-0", "PET_NPROC_PER_NODE"), "2");
+  EXPECT_EQ(cluster_.Env("default/job-node-0-0", "PET_NPROC_PER_NODE"), "2");
 }
 
 TEST_F(TrainJobTest, KubeflowsOwnRuntimeMayBeEdited) {
@@ -181,7 +174,8 @@ TEST_F(TrainJobTest, ChangesItsRuntimesPods) {
   ASSERT_TRUE(Run(2));
   const json::Value container = Container("job-node-0-1");
   EXPECT_EQ(json::GetString(container, {"image"}), "ours");
-  EXPECT_EQ(Env("job-node-0-1", "A"), "theirs") << "what no patch names stays the runtime's";
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "A"), "theirs")
+      << "what no patch names stays the runtime's";
   EXPECT_EQ(json::GetString(json::GetArray(container, {"volumeMounts"})[0], {"mountPath"}),
             "/data");
   EXPECT_EQ(api::Label(*pod_, "team"), "a");
@@ -198,7 +192,8 @@ TEST_F(TrainJobTest, ChangesItsRuntimesPodsInTheWordsOfVersion20) {
           "/data}]}]}]"));
   ASSERT_TRUE(Run(2));
   const json::Value container = Container("job-node-0-1");
-  EXPECT_EQ(Env("job-node-0-1", "A"), "theirs") << "what no patch names stays the runtime's";
+  EXPECT_EQ(cluster_.Env("default/job-node-0-1", "A"), "theirs")
+      << "what no patch names stays the runtime's";
   EXPECT_EQ(json::GetString(json::GetArray(container, {"volumeMounts"})[0], {"mountPath"}),
             "/data");
   EXPECT_EQ(json::GetString(json::GetArray(*pod_, {"spec", "tolerations"})[0], {"key"}), "gpu");

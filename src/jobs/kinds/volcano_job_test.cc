@@ -46,17 +46,6 @@ class VolcanoJobTest : public ::testing::Test {
     json::SharedValue job = cluster_.Get(kVolcanoJobs, "default/job");
     return job ? std::string(json::GetString(*job, {"status", "state", "phase"})) : "";
   }
-  std::string Env(const std::string& pod, std::string_view name) {
-    json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
-    if (!found) return "no pod";
-    for (const json::Value& one :
-         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"env"})) {
-      if (json::GetString(one, {"name"}) == name) {
-        return std::string(json::GetString(one, {"value"}));
-      }
-    }
-    return "";
-  }
   // What the files of the keys may be read by.
   static int64_t KeyMode(const json::Value& pod) {
     for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
@@ -86,9 +75,10 @@ class VolcanoJobTest : public ::testing::Test {
 TEST_F(VolcanoJobTest, PodsKnowTheirTasks) {
   Submit("plugins: {env: [], svc: []}, queue: research, ", {Task("ps", 1), Task("a-worker", 2)});
   ASSERT_TRUE(Run(3));
-  EXPECT_EQ(Env("job-a-worker-1", "VC_TASK_INDEX"), "1");
-  EXPECT_EQ(Env("job-ps-0", "VC_A_WORKER_HOSTS"), "job-a-worker-0.job,job-a-worker-1.job");
-  EXPECT_EQ(Env("job-ps-0", "VC_PS_NUM"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-a-worker-1", "VC_TASK_INDEX"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-ps-0", "VC_A_WORKER_HOSTS"),
+            "job-a-worker-0.job,job-a-worker-1.job");
+  EXPECT_EQ(cluster_.Env("default/job-ps-0", "VC_PS_NUM"), "1");
   json::SharedValue pod = cluster_.Get(kPods, "default/job-a-worker-1");
   EXPECT_EQ(api::Label(*pod, "volcano.sh/task-spec"), "a-worker");
   EXPECT_EQ(api::Label(*pod, "swell.dev/project"), "research");
@@ -106,18 +96,18 @@ TEST_F(VolcanoJobTest, ThePluginPytorchSetsRanks) {
   Submit("plugins: {pytorch: ['--master=m', '--worker=w', '--port=2300']}, ",
          {Task("m", 1), Task("w", 2)});
   ASSERT_TRUE(Run(3));
-  EXPECT_EQ(Env("job-w-1", "MASTER_ADDR"), "job-m-0.job");
-  EXPECT_EQ(Env("job-w-1", "MASTER_PORT"), "2300");
-  EXPECT_EQ(Env("job-w-1", "RANK"), "2");
-  EXPECT_EQ(Env("job-m-0", "RANK"), "0");
-  EXPECT_EQ(Env("job-m-0", "WORLD_SIZE"), "3");
+  EXPECT_EQ(cluster_.Env("default/job-w-1", "MASTER_ADDR"), "job-m-0.job");
+  EXPECT_EQ(cluster_.Env("default/job-w-1", "MASTER_PORT"), "2300");
+  EXPECT_EQ(cluster_.Env("default/job-w-1", "RANK"), "2");
+  EXPECT_EQ(cluster_.Env("default/job-m-0", "RANK"), "0");
+  EXPECT_EQ(cluster_.Env("default/job-m-0", "WORLD_SIZE"), "3");
 }
 
 TEST_F(VolcanoJobTest, RunsWithoutWaitingForTheMaster) {
   Submit("plugins: {pytorch: [--master=m, --worker=w, --wait-master-enabled=true]}, ",
          {Task("m", 1), Task("w", 1)});
   ASSERT_TRUE(Run(2));
-  EXPECT_EQ(Env("job-w-0", "RANK"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-w-0", "RANK"), "1");
   EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
             "the job runs as if it did not say spec.plugins.pytorch[2]");
 }
@@ -126,20 +116,21 @@ TEST_F(VolcanoJobTest, ThePluginTensorflowSaysWhoTheOthersAre) {
   Submit("plugins: {tensorflow: [--ps=server, --port=2300]}, ",
          {Task("server", 1), Task("worker", 2), Task("board", 1)});
   ASSERT_TRUE(Run(4));
-  EXPECT_EQ(Env("job-worker-1", "TF_CONFIG"),
+  EXPECT_EQ(cluster_.Env("default/job-worker-1", "TF_CONFIG"),
             R"({"cluster":{"ps":["job-server-0.job:2300"],)"
             R"("worker":["job-worker-0.job:2300","job-worker-1.job:2300"]},)"
             R"("task":{"type":"worker","index":1}})");
-  EXPECT_TRUE(Env("job-server-0", "TF_CONFIG").ends_with(R"("task":{"type":"ps","index":0}})"));
-  EXPECT_EQ(Env("job-board-0", "TF_CONFIG"), "");
-  EXPECT_EQ(Env("job-board-0", "VC_WORKER_NUM"), "2") << "svc comes with it";
+  EXPECT_TRUE(cluster_.Env("default/job-server-0", "TF_CONFIG")
+                  .ends_with(R"("task":{"type":"ps","index":0}})"));
+  EXPECT_EQ(cluster_.Env("default/job-board-0", "TF_CONFIG"), "not set");
+  EXPECT_EQ(cluster_.Env("default/job-board-0", "VC_WORKER_NUM"), "2") << "svc comes with it";
 }
 
 TEST_F(VolcanoJobTest, ThePluginMpiBringsHostsAndKeys) {
   Submit("plugins: {mpi: [--master=main, --worker=w]}, ", {Task("main", 1), Task("w", 2)});
   ASSERT_TRUE(Run(3));
-  EXPECT_EQ(Env("job-main-0", "MPI_HOST"), "job-w-0.job,job-w-1.job");
-  EXPECT_EQ(Env("job-w-0", "MPI_HOST"), "");
+  EXPECT_EQ(cluster_.Env("default/job-main-0", "MPI_HOST"), "job-w-0.job,job-w-1.job");
+  EXPECT_EQ(cluster_.Env("default/job-w-0", "MPI_HOST"), "not set");
   const std::string uid(api::Uid(*cluster_.Get(kVolcanoJobs, "default/job")));
   const std::string secret = StrCat("job-ssh-", uid.substr(0, 8));
   const json::SharedValue keys =

@@ -323,6 +323,15 @@ std::string TestCluster::PodUid(const std::string& key) {
   return pod ? std::string(api::Uid(*pod)) : "";
 }
 
+std::string TestCluster::Env(const std::string& pod, std::string_view name) {
+  const json::SharedValue found = Get(client::resources::kPods, pod);
+  if (!found) return "no pod " + pod;
+  for (const json::Value& one : json::GetArray(api::Containers(*found)[0], {"env"})) {
+    if (json::GetString(one, {"name"}) == name) return std::string(json::GetString(one, {"value"}));
+  }
+  return "not set";
+}
+
 int TestCluster::Pods(std::string_view phase) {
   int count = 0;
   for (const json::SharedValue& pod : List(client::resources::kPods)) {

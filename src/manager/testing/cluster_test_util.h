@@ -87,6 +87,8 @@ class TestCluster {
   std::string PodPhase(const std::string& key);  // "" when there is no such pod
   std::string PodUid(const std::string& key);
   int Pods(std::string_view phase);  // "" counts all
+  // A variable of the pod's first container, or "not set".
+  std::string Env(const std::string& pod, std::string_view name);
   bool Condition(const client::Resource& resource, const std::string& key, std::string_view type);
   std::string Reason(const client::Resource& resource,
                      const std::string& key,
