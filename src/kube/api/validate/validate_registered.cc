@@ -311,8 +311,6 @@ void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
   CheckSignerName(TextOf(spec, "signerName"), "spec.signerName", errors);
 }
 
-constexpr int64_t kHourSeconds = 3600;
-
 void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErrors& errors) {
   if (old != nullptr) {
     CheckImmutable(MemberOf(object, "spec"), MemberOf(*old, "spec"), "spec", errors);
@@ -336,9 +334,10 @@ void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErro
   }
   const int64_t most = LongestPodCertificateSeconds(TextOf(spec, "signerName"));
   const int64_t seconds = json::GetInt(spec, {"maxExpirationSeconds"});
-  if (seconds < kHourSeconds || seconds > most) {
-    errors.push_back(InvalidError("spec.maxExpirationSeconds", Value(seconds),
-                                  StrCat("must be in the range [", kHourSeconds, ", ", most, "]")));
+  if (seconds < kShortestPodCertificateSeconds || seconds > most) {
+    errors.push_back(InvalidError(
+        "spec.maxExpirationSeconds", Value(seconds),
+        StrCat("must be in the range [", kShortestPodCertificateSeconds, ", ", most, "]")));
   }
   constexpr size_t kMaxRequestBytes = size_t{10} * 1024;
   const std::string request = Base64Decode(TextOf(spec, "stubPKCS10Request")).value_or("");
@@ -420,7 +419,7 @@ void CheckSignerName(std::string_view signer, const std::string& at, FieldErrors
 
 int64_t LongestPodCertificateSeconds(std::string_view signer) {
   const int64_t days = signer.starts_with("kubernetes.io/") ? 1 : 91;
-  return days * 24 * kHourSeconds;
+  return days * 24 * 3600;
 }
 
 bool CheckRegistered(const KindInfo& kind,

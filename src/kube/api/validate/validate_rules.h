@@ -60,6 +60,7 @@ void CheckId(const json::Value& holder,
              FieldErrors& errors);
 // The name of a signer of certificates: "example.com/signer".
 void CheckSignerName(std::string_view signer, const std::string& at, FieldErrors& errors);
+inline constexpr int64_t kShortestPodCertificateSeconds = 3600;
 int64_t LongestPodCertificateSeconds(std::string_view signer);
 void CheckPodSecurity(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckContainerSecurity(const json::Value& container,

@@ -102,8 +102,6 @@ void CheckTokenSource(const Value& token,
   }
 }
 
-constexpr int64_t kHourSeconds = 3600;
-
 void CheckPodCertificate(const Value& source,
                          const std::string& at,
                          const std::string& volume_at,
@@ -124,11 +122,12 @@ void CheckPodCertificate(const Value& source,
   if (const Value* seconds = MemberOf(source, "maxExpirationSeconds")) {
     const int64_t most = LongestPodCertificateSeconds(signer);
     const int64_t value = json::GetInt(*seconds, {});
-    if (value < kHourSeconds || value > most) {
+    if (value < kShortestPodCertificateSeconds || value > most) {
       errors.push_back(
           InvalidError(PathField(at, "maxExpirationSeconds"), *seconds,
                        StrCat("if provided, maxExpirationSeconds must be ",
-                              value > most ? StrCat("<= ", most) : StrCat(">= ", kHourSeconds))));
+                              value > most ? StrCat("<= ", most)
+                                           : StrCat(">= ", kShortestPodCertificateSeconds))));
     }
   }
   bool named = false;
