@@ -70,6 +70,19 @@ TEST_F(PersistTest, APodWhoseEndIsToldIsReleasedByTheNextAgentToo) {
   EXPECT_TRUE(Saw("CheckpointNotSaved"));
 }
 
+TEST_F(PersistTest, ADeletionWaitsForWhatTheNextAgentReleases) {
+  const std::string uid = Create("victim", std::string(kFourGpus));
+  runtime_.ExitForTest(uid, "main", 143);
+  sim_.Advance(seconds(1));
+  agent_.reset();
+  Boot();
+  api_->Delete(kPods, "victim", 30);
+  sim_.Advance(seconds(19));
+  EXPECT_TRUE(api_->Has(kPods, "victim")) << "its job's next pod must find the checkpoint";
+  sim_.Advance(seconds(2));
+  EXPECT_FALSE(api_->Has(kPods, "victim"));
+}
+
 TEST_F(PersistTest, ANodeThatShutsDownWaitsForTheDisk) {
   Create("a", std::string(kFourGpus));
   int stopped = 0;

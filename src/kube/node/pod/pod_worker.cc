@@ -646,14 +646,12 @@ void PodWorker::OnAllStopped() {
   record_.state.Handle(PodEvent::kAllStopped);
   kill_timer_.Cancel();
   names_subscription_.reset();
-  if (record_.sandbox) {
-    host_.runtime().Stop(record_.uid, scope_.Wrap([this](const Status& persisted) {
-      OnPersisted(persisted);
-      Sync();
-    }));
-  }
+  // Also where an earlier worker told the end and this one knows no sandbox.
+  host_.runtime().Stop(record_.uid, scope_.Wrap([this](const Status& persisted) {
+    OnPersisted(persisted);
+    Sync();
+  }));
   host_.OnResourcesFreed();
-  if (!record_.sandbox) OnPersisted(Status::Ok());
 }
 
 void PodWorker::OnPersisted(const Status& persisted) {
