@@ -109,7 +109,7 @@ class ContainerHost {
   void WatchReports(ProcessPod& pod);
   // Calls `done` when the pod is removed, and kills its containers.
   void BeginRemoval(ProcessPod& pod, std::function<void(const Status&)> done);
-  // Goes on when nothing of the pod runs.
+  // Continues when nothing of the pod runs.
   void FinishRemoval(const std::string& uid);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
   Status PrepareVirtualGpus(const ProcessPod& pod, const node::ContainerSpec& spec) const;

@@ -254,7 +254,7 @@ Status WriteManifest(const Folder& folder, const std::string& name, const json::
 }
 
 // The run went back to an earlier checkpoint: it must not resume from a later one. What was saved
-// after the copy was made is of processes that went on meanwhile.
+// after the copy was made is of processes that continued meanwhile.
 void DropLaterSteps(const Folder& folder, int64_t step, const timespec& copied) {
   const std::string newest = NameOfStep(step) + ".json";
   const auto names = ListDir(folder.path());
