@@ -270,7 +270,11 @@ void DropLaterSteps(const Folder& folder, int64_t step, const timespec& copied) 
 }  // namespace
 
 Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& name) {
-  SWELL_ASSIGN_OR_RETURN(const UniqueFd found, OpenBeneath(dir, name, /*make=*/false));
+  const Result<UniqueFd> opened = OpenBeneath(dir, name, /*make=*/false);
+  if (!opened.ok()) {
+    return Refuse(StrCat(Quote(name), " is not in /dev/shm: the request must name a file there"));
+  }
+  const UniqueFd& found = *opened;
   struct stat info {};
   if (::fstat(found.get(), &info) != 0) return ErrnoStatus(errno, "the copy in memory");
   if (!S_ISREG(info.st_mode)) return Refuse("it is not a plain file");
