@@ -231,6 +231,7 @@ test('menus and the choices of a form are whole on a phone', async () => {
     await page.keyboard.press('Escape');
   }
   await page.getByRole('button', { name: 'New workload' }).click();
+  await page.waitForSelector('dialog .check');
   const cut = await page
     .locator('dialog .check')
     .evaluateAll((all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.textContent));
