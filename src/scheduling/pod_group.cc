@@ -22,9 +22,14 @@ constexpr int kPlacedLonger = 3;  // its pods may run soon, which is worth a wri
 // The same for a group of which nothing was written, and which has no pods.
 constexpr Duration kEmptyLag = std::chrono::seconds(60);
 
+// In the object itself: a Value made of it would be a copy that ends with the expression.
+std::string_view PhaseIn(const json::Object& status) {
+  const json::Value* phase = status.if_contains("phase");
+  return phase != nullptr && phase->is_string() ? json::View(phase->get_string()) : "";
+}
+
 // People and controllers wait for the other phases.
-bool MayLag(const json::Value& group, const json::Object& status) {
-  const std::string_view phase = json::GetString(status, {"phase"});
+bool MayLag(const json::Value& group, std::string_view phase) {
   return phase == api::StatusPhase(group) || phase == "Pending" || phase == "Scheduled";
 }
 
@@ -159,8 +164,8 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     unwritten_.erase(key);
     return done(Duration::zero());
   }
-  if (!drops_marks && MayLag(*group, status)) {
-    const Duration lag = LagOf(key, *group, json::GetString(status, {"phase"}), counts);
+  if (const std::string_view phase = PhaseIn(status); !drops_marks && MayLag(*group, phase)) {
+    const Duration lag = LagOf(key, *group, phase, counts);
     if (lag > Duration::zero()) return done(lag);
   }
   unwritten_.erase(key);
