@@ -93,14 +93,16 @@ bool ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTim
     read->changed = wall;
     const bool is_new = known == ranks_.end() || known->second.now.pid != read->pid;
     if (is_new) {
+      const OwnSums sums = OwnSums::Of(bytes);
       // Short steps may all be done before the first reading; then the process has measured some.
-      first_step = first_step || OwnSums::Of(bytes).steps > 0;
+      const bool stepped = sums.steps > 0;
+      first_step = first_step || stepped;
       Rank fresh{.now = *read,
                  .changed = now,
-                 .stepped = OwnSums::Of(bytes).steps > 0,
+                 .stepped = stepped,
                  .from_step = read->step,
                  .from = now,
-                 .window = OwnSums::Of(bytes),
+                 .window = sums,
                  .window_from = now};
       known = ranks_.insert_or_assign(file, std::move(fresh)).first;
     } else {
