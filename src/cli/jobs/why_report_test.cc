@@ -71,15 +71,27 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
   EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
 }
 
-TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
+// A job of the project `team`, which waits beside a node of eight GPUs.
+WhyFacts WaitingOnEightGpus() {
   WhyFacts facts = WaitingJob();
   NodeView node;
   node.object = std::make_shared<const json::Value>(json::Object{});
   node.total.milli_gpus = 8000;
   facts.nodes = {node};
+  facts.job.project = "team";
+  return facts;
+}
+
+ProjectView TeamsProject() {
   ProjectView project;
   project.object = std::make_shared<const json::Value>(json::Object{});
-  project.name = project.ns = facts.job.project = "team";
+  project.name = project.ns = "team";
+  return project;
+}
+
+TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
+  WhyFacts facts = WaitingOnEightGpus();
+  ProjectView project = TeamsProject();
   project.shares[0].quota = project.shares[0].allocated = 4;
   const auto says = [&](const std::string& text) {
     facts.tree.projects = {project};
@@ -100,14 +112,8 @@ TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
 }
 
 TEST(WhyReport, AQuotaOfMoreGpusThanThereAreIsToldAsSuch) {
-  WhyFacts facts = WaitingJob();
-  NodeView node;
-  node.object = std::make_shared<const json::Value>(json::Object{});
-  node.total.milli_gpus = 8000;
-  facts.nodes = {node};
-  ProjectView project;
-  project.object = std::make_shared<const json::Value>(json::Object{});
-  project.name = project.ns = facts.job.project = "team";
+  WhyFacts facts = WaitingOnEightGpus();
+  ProjectView project = TeamsProject();
   const auto quota_line = [&] {
     facts.tree.projects = {project};
     const std::string text = WhyText(facts, {});
