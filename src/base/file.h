@@ -21,6 +21,8 @@ Status MakeDirs(const std::string& path, int mode = 0755);
 Status RemoveTree(const std::string& path);
 bool FileExists(const std::string& path);
 Result<std::vector<std::string>> ListDir(const std::string& path);  // names, sorted
+// Writes everything to a descriptor that blocks; `path` is for the error alone.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 // kNoSpace for ENOSPC and EDQUOT, kNotFound for ENOENT, kForbidden for EACCES/EPERM, else
 // kInternal.
 Status ErrnoStatus(int error, std::string_view what);

@@ -90,16 +90,6 @@ uint64_t Octal(std::string_view block, size_t at, size_t width) {
   return value;
 }
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "write " + path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return Status::Ok();
-}
-
 std::string Clean(std::string_view path) {
   return std::filesystem::path(path).lexically_normal().generic_string();
 }

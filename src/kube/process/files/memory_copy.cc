@@ -108,16 +108,6 @@ Status CheckIndex(const json::Value& index) {
 
 // ---- the checkpoint ----
 
-Status WriteAll(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(file, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return ErrnoStatus(errno, "write the checkpoint");
-    bytes.remove_prefix(static_cast<size_t>(put));
-  }
-  return Status::Ok();
-}
-
 // The folder of a job's checkpoints. Its user may change it meanwhile: names are looked up in the
 // open folder, and new files are new.
 class Folder {
@@ -182,7 +172,7 @@ class StateFile {
   Status Write(std::string_view bytes) {
     hash_.Add(bytes);
     size_ += static_cast<int64_t>(bytes.size());
-    return WriteAll(file_.get(), bytes);
+    return WriteAll(file_.get(), bytes, "the checkpoint");
   }
   // Then the bytes are on disk, and other users may read them as far as the folder lets them.
   Status Finish() {
@@ -244,7 +234,7 @@ Status WriteManifest(const Folder& folder, const std::string& name, const json::
   const std::string temporary = StrCat(kTemporary, name);
   folder.Remove(temporary);
   SWELL_ASSIGN_OR_RETURN(const UniqueFd file, folder.Make(temporary));
-  Status written = WriteAll(file.get(), json::PrintPretty(manifest, 1));
+  Status written = WriteAll(file.get(), json::PrintPretty(manifest, 1), "the checkpoint");
   // The node agent's own user need not be the job's.
   if (written.ok() && ::fchmod(file.get(), 0644) != 0) written = ErrnoStatus(errno, "chmod");
   if (written.ok() && ::fsync(file.get()) != 0) written = ErrnoStatus(errno, "sync the manifest");
