@@ -448,17 +448,17 @@ void CriHost::WatchProcess(ProcessContainer& container, pid_t pid) {
   container.state.init_pid = pid;
   container.state.init_start = process::ProcessStartTime(pid);
   container.init_fd = process::OpenPidFd(pid);
-  auto ended = [this, ref = container.ref] {
-    const ContainerRef of = ref;  // the watch takes this closure along
-    if (ProcessContainer* tracked = store_.Find(of)) tracked->shim_watch.reset();
-    AskForEnd(of, kEndTries);
-  };
   // It has ended already.
   if (!container.init_fd.valid()) {
-    reactor_.After(kEndInterval, scope_.Wrap(ended));
+    reactor_.After(kEndInterval,
+                   scope_.Wrap([this, ref = container.ref] { AskForEnd(ref, kEndTries); }));
     return;
   }
-  auto watch = reactor_.WatchFd(container.init_fd.get(), ended);
+  auto watch = reactor_.WatchFd(container.init_fd.get(), [this, ref = container.ref]() mutable {
+    const ContainerRef of = std::move(ref);  // the watch takes this closure along
+    if (ProcessContainer* tracked = store_.Find(of)) tracked->shim_watch.reset();
+    AskForEnd(of, kEndTries);
+  });
   if (watch.ok()) container.shim_watch = std::move(*watch);
 }
 

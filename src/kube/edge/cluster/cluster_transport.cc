@@ -178,7 +178,8 @@ std::unique_ptr<api::RestCall> ClusterTransport::Send(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) {
   const bool doubts = !options_.trust_not_found && NamesResource(request.path);
   sink = std::make_shared<WatchfulSink>(*this, doubts, std::move(sink));
-  return LaneOf(request).Handle(std::move(request), std::move(sink));
+  HttpTransport& lane = LaneOf(request);
+  return lane.Handle(std::move(request), std::move(sink));
 }
 
 void ClusterTransport::SetToken(const std::string& token) {

@@ -369,7 +369,7 @@ ServiceProxy::ServiceProxy(net::Reactor& reactor,
                            size_t flows_max)
     : reactor_(reactor),
       device_(std::move(device)),
-      pods_device_(pods_device ? std::move(*pods_device) : device_),
+      pods_device_(std::move(pods_device).value_or(device_)),
       judge_(std::move(judge)),
       flows_(std::make_unique<FlowBook>(flows_max)) {
   FindAddresses();

@@ -58,7 +58,7 @@ LogReader::~LogReader() {
 
 LogReader::LogReader(LogReader&& other) noexcept
     : path_(std::move(other.path_)),
-      options_(other.options_),
+      options_(std::move(other.options_)),
       limit_left_(other.limit_left_),
       files_(std::move(other.files_)),
       fd_(std::exchange(other.fd_, -1)),
