@@ -17,7 +17,7 @@ class DataDirTest : public ::testing::Test {
 
   TempDir temp;
   const DataDir dir{temp.File("cluster")};
-  const RealClock clock;
+  const RealClock clock{};
 };
 
 TEST_F(DataDirTest, TheServerIsCertifiedForWhateverItListensAt) {
