@@ -75,6 +75,27 @@ Status Store(Flag& flag, std::string value) {
   return Status::Ok();
 }
 
+std::string_view Singular(std::string_view word) {
+  if (word.ends_with('s')) word.remove_suffix(1);
+  return word;
+}
+
+// "--gpu-quota, --gpu-limit or --gpu-lending-limit" for "--gpus": the first flags that have the
+// word between their dashes.
+std::string WithThePart(std::string_view typed, const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  const std::string_view wanted = Singular(typed.substr(std::min<size_t>(typed.size(), 2)));
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const std::vector<std::string_view> parts = Split(std::string_view(name).substr(2), '-');
+    const bool has = std::any_of(parts.begin(), parts.end(), [wanted](std::string_view part) {
+      return Singular(part) == wanted;
+    });
+    if (has && !wanted.empty() && found.size() < kMost) found.push_back(name);
+  }
+  return found.empty() ? "" : OneOf(found);
+}
+
 }  // namespace
 
 std::string Flag::Long() const {
@@ -171,7 +192,9 @@ std::string Flags::Nearest(std::string_view unknown) const {
   for (const Flag& flag : flags_) {
     if (!flag.hidden) names.push_back("--" + flag.Long());
   }
-  return NearestWord(unknown.substr(0, unknown.find('=')), names);
+  const std::string_view typed = unknown.substr(0, unknown.find('='));
+  std::string near = NearestWord(typed, names);
+  return near.empty() ? WithThePart(typed, names) : near;
 }
 
 Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::string>* words) {

@@ -126,6 +126,20 @@ TEST(FlagsTest, AValueThatIsNearlyRightIsAnsweredWithTheRightOne) {
             "--colour \"yellowish\": expected red, green or blue");
 }
 
+TEST(FlagsTest, AnUnknownFlagFindsThoseWithItsWord) {
+  std::string text;
+  Flags flags;
+  for (const char* name : {"--gpu-quota", "--cpu-quota", "--memory-quota", "--gpu-limit"}) {
+    flags.Text(name, &text, "N", "help");
+  }
+  Words words;
+  EXPECT_EQ(flags.Parse({"--gpus", "8"}, &words).message(),
+            "unknown flag --gpus; did you mean --gpu-quota or --gpu-limit?");
+  EXPECT_EQ(flags.Parse({"--quota=8"}, &words).message(),
+            "unknown flag --quota; did you mean --gpu-quota, --cpu-quota or --memory-quota?");
+  EXPECT_EQ(flags.Parse({"--s"}, &words).message(), "unknown flag --s");
+}
+
 TEST(FlagsTest, MistakesAreMisuse) {
   Parsed p = Parse({"--outptu", "json"});
   EXPECT_TRUE(IsMisuse(p.status));

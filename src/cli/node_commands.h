@@ -10,6 +10,8 @@ namespace swell::cli {
 class ViewOutput;
 
 Command NodeCommandSpec();
+// `swell node list` and `swell top node`: each node with its status and what pods request of it.
+std::unique_ptr<Action> MakeNodeTable();
 // `swell health NODE`: conditions, GPUs, failures there and their score.
 Result<int> PrintNodeHealth(Session& session,
                             Api& api,

@@ -247,8 +247,14 @@ Command NodeCommandSpec() {
   Command command{.name = "node",
                   .aliases = {"nodes"},
                   .group = "Inspect",
-                  .summary = "Test nodes, and clear their recorded failures."};
+                  .summary = "List nodes, test them, and clear their recorded failures."};
   command.children = {
+      {.name = "list",
+       .summary = "List nodes with their status and what pods request of them.",
+       .usage = "[NODE...]",
+       .examples = {{"All nodes", "swell node list"}},
+       .completes = Completes::kNode,
+       .make = MakeNodeTable},
       {.name = "check",
        .summary =
            "Test the processors, memory, disk and one idle GPU of nodes, with a pod on each.",

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/node_commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/print/view_output.h"
@@ -172,6 +173,8 @@ class TopProjectAction final : public Action {
 
 }  // namespace
 
+std::unique_ptr<Action> MakeNodeTable() { return std::make_unique<TopNodeAction>(); }
+
 Command TopCommandSpec() {
   Command top{
       .name = "top",
@@ -189,7 +192,7 @@ Command TopCommandSpec() {
       .usage = "[NODE...]",
       .examples = {{"All nodes", "swell top node"}, {"For a program", "swell top node -o json"}},
       .completes = Completes::kNode,
-      .make = Makes<TopNodeAction>(),
+      .make = MakeNodeTable,
   };
   Command job{
       .name = "job",

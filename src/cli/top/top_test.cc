@@ -109,6 +109,14 @@ TEST_F(TopTest, OneFrameForScripts) {
   EXPECT_THAT(out_, HasSubstr("Nothing to show."));
 }
 
+TEST_F(TopTest, NodesAreListed) {
+  EXPECT_EQ(Run({"swell", "node", "list"}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("node-1   Ready    4/4 (100%)"));
+  const std::string listed = out_;
+  EXPECT_EQ(Run({"swell", "top", "node"}), 0) << err_;
+  EXPECT_EQ(out_, listed);
+}
+
 TEST_F(TopTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(Run({"swell", "top"}), 2);
   EXPECT_THAT(err_, HasSubstr("swell top --once"));
