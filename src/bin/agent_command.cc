@@ -1,21 +1,16 @@
 // swell agent: nodes of a Kubernetes cluster, whose pods run on this machine.
-#include <algorithm>
 #include <cstdio>
 #include <set>
-#include <thread>
 
 #include "base/file.h"
-#include "base/host_port.h"
-#include "base/strings.h"
 #include "bin/commands.h"
 #include "cli/session.h"
-#include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/node/network/names.h"
 #include "kube/node/node_fleet.h"
 #include "ops/cluster/cluster_metrics.h"
 #include "ops/monitoring.h"
+#include "ops/nodes/fleet_server.h"
 #include "ops/nodes/health_source.h"
-#include "ops/nodes/kubelet_certificate.h"
 #include "ops/nodes/node_address.h"
 #include "ops/nodes/pod_runtime.h"
 #include "ops/nodes/python_choice.h"
@@ -25,19 +20,14 @@
 namespace swell {
 namespace {
 
-// Every node has a port of its own for logs and commands, but not in a large fleet for load tests.
-constexpr size_t kServingNodesMax = 200;
-
 // The pieces of one agent process; destroyed from the last to the first.
 class AgentProcess {
  public:
   static Result<std::unique_ptr<AgentProcess>> Create(const ops::AgentOptions& options);
-  ~AgentProcess() { StopIo(); }
   Status Run();
 
  private:
-  Status MakeKubeletServer();
-  void StopIo();
+  Status ListenToServer();
   void Start();
   void PrintWhenReady();
   void StopAll();
@@ -52,9 +42,7 @@ class AgentProcess {
   std::unique_ptr<node::NetworkWatch> network_;
   std::unique_ptr<node::HealthSource> health_;
   std::unique_ptr<node::NodeFleet> fleet_;
-  net::Reactor io_;
-  std::unique_ptr<edge::KubeletServer> kubelets_;
-  std::thread io_thread_;
+  std::unique_ptr<ops::FleetServer> serving_;  // null for a large fleet
   bool stopping_ = false;
   std::unique_ptr<Metrics::Registration> registered_;
 };
@@ -64,9 +52,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const ops::AgentOptio
   agent->options_ = options;
   agent->dir_ = options.Dir();
   SWELL_ASSIGN_OR_RETURN(agent->nodes_, ops::PlanNodes(options.plan));
-  // A node counts as lost after 40 s. Large fleets renew less often to keep the load low.
-  auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
-  for (node::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
+  ops::SlowLeases(agent->nodes_);
   SWELL_ASSIGN_OR_RETURN(
       agent->process_,
       ops::RemoteProcess::Connect(
@@ -89,43 +75,25 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const ops::AgentOptio
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
                          ops::PodRuntime::Make(options.runtime, agent->process_->core(),
                                                agent->process_->clock(), std::move(process)));
-  SWELL_RETURN_IF_ERROR(agent->MakeKubeletServer());
+  SWELL_RETURN_IF_ERROR(agent->ListenToServer());
   return agent;
 }
 
 // kube-apiserver reaches the nodes here for logs and exec. It shows the certificate of its flag
 // --kubelet-client-certificate, which the cluster's authority has signed.
-Status AgentProcess::MakeKubeletServer() {
+Status AgentProcess::ListenToServer() {
   std::string ip = options_.node_ip;
   if (ip.empty()) ip = ops::AddressTowards(process_->access().server);
   for (node::NodeConfig& node : nodes_) {
     if (!ip.empty()) node.internal_ip = ip;
   }
-  if (nodes_.size() > kServingNodesMax) return Status::Ok();
   std::string client_ca = process_->access().ca_pem;
   if (!options_.client_ca_file.empty()) {
     SWELL_ASSIGN_OR_RETURN(client_ca, ReadFile(options_.client_ca_file, 1 << 20));
   }
-  SWELL_ASSIGN_OR_RETURN(const net::CertificatePair cert,
-                         ops::MakeKubeletCertificate(nodes_, process_->clock()));
-  edge::KubeletServerConfig config;
-  config.tls = {cert.cert_pem, cert.key_pem, client_ca};
-  config.api = process_->server();
-  kubelets_ = std::make_unique<edge::KubeletServer>(process_->core(), io_, process_->clock(),
-                                                    std::move(config));
-  for (node::NodeConfig& node : nodes_) {
-    SWELL_ASSIGN_OR_RETURN(node.kubelet_port,
-                           kubelets_->Listen(node.name, StrCat(Bracketed(node.internal_ip), ":0")));
-  }
+  SWELL_ASSIGN_OR_RETURN(serving_, ops::FleetServer::Listen(process_->core(), process_->clock(),
+                                                            nodes_, client_ca, process_->server()));
   return Status::Ok();
-}
-
-void AgentProcess::StopIo() {
-  if (io_thread_.joinable()) {
-    io_.Stop();
-    io_thread_.join();
-  }
-  kubelets_.reset();
 }
 
 void AgentProcess::Start() {
@@ -142,13 +110,7 @@ void AgentProcess::Start() {
       node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
                        names_.get(), process_->random().Next(), health_.get()},
       nodes_);
-  if (kubelets_) {
-    const auto places = edge::MakeNodePlaces();
-    for (node::NodeAgent* node : fleet_->nodes()) {
-      kubelets_->Serve(node->name(), edge::MakeKubeletEndpoints(*node, places));
-    }
-    io_thread_ = std::thread([this] { io_.Run(); });
-  }
+  if (serving_) serving_->Serve(*fleet_);
   fleet_->Start();
   PrintWhenReady();
 }
@@ -167,7 +129,7 @@ void AgentProcess::PrintWhenReady() {
 // Pods outlive their agent, as on any node. The next agent adopts them.
 void AgentProcess::StopAll() {
   if (std::exchange(stopping_, true)) return;
-  StopIo();
+  if (serving_) serving_->Stop();
   if (!options_.stop_pods) {
     fleet_.reset();
     return process_->core().Stop();

@@ -8,11 +8,11 @@
 #include "cli/session.h"
 #include "kube/client/client.h"
 #include "manager/replica.h"
-#include "ops/access/job_keys.h"
 #include "ops/install/cluster_survey.h"
 #include "ops/monitoring.h"
 #include "ops/nodes/node_address.h"
 #include "ops/options/controller_options.h"
+#include "ops/options/controller_replica.h"
 #include "ops/remote_process.h"
 
 namespace swell {
@@ -36,35 +36,18 @@ void PrintLeader(const std::string& server, manager::ReplicaOptions& replica) {
   };
 }
 
-// The options of the replica, from the flags and the cluster.
+// Says which kinds are left to others, and which replica leads.
 Result<manager::ReplicaOptions> ReplicaFor(RemoteProcess& process,
                                            const ops::ControllerOptions& flags) {
-  SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
-  SWELL_ASSIGN_OR_RETURN(auto missing, ops::FindMissing(process));
-  SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ops::ReadGroupingRules(flags.grouping_rules));
-  SWELL_ASSIGN_OR_RETURN(auto others,
-                         ops::FindOthersJobs(ops::DefinitionsOf(process), flags.kubeflow));
-  if (!others.empty()) {
+  SWELL_ASSIGN_OR_RETURN(const ops::ClusterFacts facts,
+                         ops::SurveyCluster(process, flags.kubeflow));
+  if (const auto& others = facts.others_jobs; !others.empty()) {
     std::printf("Their own operators run %s; pods with schedulerName swell are placed\n",
                 Join({others.begin(), others.end()}, ", ").c_str());
   }
-  manager::ReplicaOptions replica{.manager = {.make_ssh_key = ops::MakeJobKey,
-                                              .host_network = flags.host_network,
-                                              .others_jobs = std::move(others),
-                                              .grouping_rules = std::move(grouping_rules),
-                                              .grouping_namespace = flags.election.ns,
-                                              .scheduler = flags.scheduler,
-                                              .autoscaling_default = flags.autoscaling_default,
-                                              .own_namespace = flags.election.ns},
-                                  .prepare = [=](controllers::Informers& informers) {
-                                    if (!policy_v1) informers.UseVersion("policy", "v1beta1");
-                                    for (const client::Resource& one : missing) {
-                                      informers.LeaveOut(one);
-                                    }
-                                  }};
+  SWELL_ASSIGN_OR_RETURN(manager::ReplicaOptions replica, ops::ReplicaOptionsOf(flags, facts));
   PrintLeader(process.access().server, replica);
-  if (flags.election.elect) {
-    SWELL_ASSIGN_OR_RETURN(replica.election, ops::ReadElection(flags.election));
+  if (replica.election) {
     replica.election->identity = StrCat(ops::HostName(), "_", process.random().Uuid());
   }
   return replica;

@@ -15,7 +15,6 @@
 #include "jobs/job_rules.h"
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
-#include "kube/client/usage_record.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/net/http/server.h"
@@ -27,9 +26,8 @@
 #include "kube/store/backend.h"
 #include "manager/manager.h"
 #include "ops/access/audit_events.h"
-#include "ops/access/audit_search.h"
 #include "ops/access/client_certificates.h"
-#include "ops/access/job_keys.h"
+#include "ops/access/cluster_audit.h"
 #include "ops/access/secret_keys.h"
 #include "ops/access/token_key.h"
 #include "ops/backup/online_backup.h"
@@ -41,6 +39,7 @@
 #include "ops/nodes/pod_runtime.h"
 #include "ops/nodes/python_choice.h"
 #include "ops/nodes/volume_files.h"
+#include "ops/options/part_options.h"
 #include "ops/pages/cluster_pages.h"
 
 namespace swell {
@@ -88,9 +87,8 @@ struct EmbeddedCluster::Impl {
   Metrics metrics;
   net::Reactor core;
   net::Reactor io;
-  std::unique_ptr<ops::AuditLog> audit;
+  std::unique_ptr<ops::ClusterAudit> audit;
   ops::OnlineBackup backup{core};
-  std::unique_ptr<ops::AuditSearch> audit_search;
   ops::Pki pki;
   std::shared_ptr<const ops::SecretKeys> secret_keys;
   std::vector<node::NodeConfig> node_configs;
@@ -132,23 +130,12 @@ Status EmbeddedCluster::Impl::OpenStore() {
 }
 
 Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
-  using Level = apiserver::AuditLevel;
-  if (!options.audit.on()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(
-      audit, ops::AuditLog::Open(options.data_dir.AuditFile(), options.audit.limits(), &metrics,
-                                 [this](const std::string& problem, uint64_t missing) {
-                                   core.Post([this, problem, missing] {
-                                     if (!ending) audit_events->Tell(problem, missing);
-                                   });
-                                 }));
-  server_options.audit_problem = [this] { return audit->Problem(); };
-  server_options.audit_required = options.audit.required;
-  server_options.audit_level = options.audit.level == "all" ? Level::kAll : Level::kWrites;
-  server_options.audit = [this](std::string line) { audit->Append(std::move(line)); };
-  audit_search = std::make_unique<ops::AuditSearch>(core, options.data_dir.AuditFile());
-  server_options.search_audit = [this](apiserver::AuditQuery query, ops::AuditSearch::Done done) {
-    audit_search->Find(std::move(query), std::move(done));
-  };
+      audit, ops::ClusterAudit::Open(core, options.audit, options.data_dir.AuditFile(), &metrics,
+                                     [this](const std::string& problem, uint64_t missing) {
+                                       if (!ending) audit_events->Tell(problem, missing);
+                                     }));
+  if (audit) audit->AddTo(server_options);
   return Status::Ok();
 }
 
@@ -164,17 +151,7 @@ void EmbeddedCluster::Impl::AddDialers(apiserver::Options& server_options) {
 }
 
 Status EmbeddedCluster::Impl::MakeApiServer() {
-  apiserver::Options server_options;
-  if (!options.default_scheduler) server_options.default_scheduler = "default-scheduler";
-  if (!options.token_auth_file.empty()) {
-    SWELL_ASSIGN_OR_RETURN(std::string csv, ReadFile(options.token_auth_file, 4 << 20));
-    auto tokens = apiserver::ParseTokenFile(csv);
-    if (!tokens.ok()) return tokens.status().WithContext(options.token_auth_file);
-    server_options.tokens = std::move(*tokens);
-  }
-  server_options.anonymous = true;
-  server_options.rbac = true;
-  server_options.token_life_max = options.token_life_max;
+  SWELL_ASSIGN_OR_RETURN(apiserver::Options server_options, ops::ServerOptionsOf(options));
   server_options.ca_pem = pki.ca.cert_pem;
   server_options.metrics = &metrics;
   server_options.health.AddReady("informer-sync", [this] {
@@ -262,21 +239,13 @@ void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConf
     }
   }
   server->Advertise(host, port);
-  for (node::NodeConfig& node : node_configs) {
-    node.base_env = {{"KUBERNETES_SERVICE_HOST", host},
-                     {"KUBERNETES_SERVICE_PORT", std::to_string(port)},
-                     {"KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(port)},
-                     {"KUBERNETES_PORT", StrCat("tcp://", Bracketed(host), ":", port)}};
-  }
+  for (node::NodeConfig& node : node_configs) node.base_env = ops::ServerVariables(host, port);
 }
 
 Status EmbeddedCluster::Impl::Open() {
-  std::vector<std::string> hosts{HostForClients(options.listen)};
-  if (!runtime->gateway().empty()) hosts.push_back(runtime->gateway());
-  if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
-    hosts.push_back(HostForClients(options.ui_address));
-  }
-  SWELL_ASSIGN_OR_RETURN(pki, ops::LoadOrMakePki(options.data_dir, clock, hosts));
+  SWELL_ASSIGN_OR_RETURN(pki,
+                         ops::LoadOrMakePki(options.data_dir, clock,
+                                            ops::CertificateHosts(options, runtime->gateway())));
   SWELL_RETURN_IF_ERROR(OpenStore());
   SWELL_RETURN_IF_ERROR(MakeApiServer());
   SWELL_RETURN_IF_ERROR(Listen());
@@ -294,21 +263,10 @@ void EmbeddedCluster::Impl::StartComponents() {
   node_client = std::make_unique<client::Client>(core, server, kSystem, "swell-up");
   ops::ForgetOldNodes(*node_client, node_configs);
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
-  manager::ManagerOptions manager_options;
+  manager::ManagerOptions manager_options = ops::ManagerOptionsOf(options);
   manager_options.scheme = &server->scheme();
-  manager_options.controllers = options.controllers;
   manager_options.root_ca_pem = pki.ca.cert_pem;
   manager_options.sign_client_certificate = ops::SignerOf(pki.ca, clock);
-  manager_options.make_ssh_key = ops::MakeJobKey;
-  // Schedulers named in manifests that do not run here.
-  for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
-    manager_options.scheduler_names.push_back(other);
-  }
-  if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
-  manager_options.scheduler = options.scheduler;
-  manager_options.autoscaling_default = options.autoscaling_default;
-  manager_options.own_namespace = client::kUsageNamespace;
-  manager_options.grouping_namespace = client::kUsageNamespace;
   manager_options.recorder = recorders.Begin();
   manager_options.host_network = runtime->host_network();
   if (runtime->has_files()) {
@@ -340,11 +298,7 @@ void EmbeddedCluster::Impl::StartComponents() {
 
 // Names and addresses of services, ports of this machine, NetworkPolicies.
 void EmbeddedCluster::Impl::StartNetwork() {
-  std::string own = IpForClients(options.listen);
-  if (own.find(':') != std::string::npos) own = "127.0.0.1";  // node ports are served on IPv4
-  const node::MachineAddresses machine{
-      .nodes = options.listen.starts_with("0.0.0.0") ? "0.0.0.0" : own,
-      .external = options.external_address.empty() ? own : options.external_address};
+  const node::MachineAddresses machine = ops::MachineAddressesOf(options);
   addresses =
       std::make_unique<node::ServiceAddresses>(core, clock, server, kSystem, machine.external);
   names = runtime->MakeNames(server, kSystem, machine,

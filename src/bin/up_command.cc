@@ -3,16 +3,14 @@
 #include <map>
 
 #include "base/log.h"
-#include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
 #include "ops/cluster/cluster_record.h"
 #include "ops/cluster/detached.h"
+#include "ops/cluster/ready_text.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
-#include "ops/nodes/machine_limits.h"
-#include "ops/nodes/python_choice.h"
 #include "ops/options/cluster_options.h"
 
 namespace swell {
@@ -23,8 +21,7 @@ struct UpFlags {
   std::string data_dir;
   std::string log_level = "info";
   std::map<std::string, std::string> shape;  // what the cluster is remembered by
-  bool reshape = false;
-  bool new_keys = false;
+  ops::AllowedChanges allowed;
   bool detach = false;
 
   ops::ClusterOptions& options() { return cluster.options; }
@@ -36,32 +33,19 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "run in the background; return when the API server is ready");
   ops::AddDataDir(flags, to.data_dir);
   ops::AddLogLevel(flags, to.log_level);
-  flags.Switch("--reshape", &to.reshape,
+  flags.Switch("--reshape", &to.allowed.shape,
                "take nodes, runtime and addresses from these flags alone, not from "
                "the last start");
-  flags.Switch("--new-keys", &to.new_keys,
+  flags.Switch("--new-keys", &to.allowed.keys,
                "start even if keys of the cluster are missing or replaced; users need new "
                "kubeconfigs");
   ops::AddClusterFlags(flags, to.cluster);
 }
 
-// `urls`: the API server's and, after a space, the pages' if there are any. `before`: the API
-// server's at the last start.
 void PrintReady(const UpFlags& flags, const std::string& urls, const std::string& before) {
-  const ops::DataDir& dir = flags.dir();
-  const size_t space = urls.find(' ');
-  const std::string url = urls.substr(0, space);
-  std::printf("The cluster answers at %s\n%s", url.c_str(), ops::MovedText(before, url).c_str());
-  if (space != std::string::npos) {
-    std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
-  }
-  if (const std::string python = ops::PythonIfNotDefault(dir, flags.cluster.options.runtime);
-      !python.empty()) {
-    std::printf("Python: %s (for the catalogue's images)\n", python.c_str());
-  }
-  std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
-  const std::string limits = ops::FormatMachineLimits(ops::MachineLimits(dir));
-  if (!limits.empty()) std::printf("\n%s", limits.c_str());
+  const std::string text = ops::ReadyText(flags.dir(), flags.cluster.options.runtime,
+                                          ops::ClusterUrls::Parse(urls), before);
+  std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }
 
@@ -87,9 +71,9 @@ Status RunCluster(const UpFlags& flags, const ops::StartReport& report) {
     std::fputs("Pods have up to 30 s to save and end. Without waiting: Ctrl-C again\n", stderr);
   };
   const auto ready = [&] {
-    const std::string pages = (*cluster)->pages_url();
-    SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()}, {"pages", pages});
-    report(StrCat((*cluster)->server_url(), pages.empty() ? "" : " ", pages));
+    const ops::ClusterUrls urls{(*cluster)->server_url(), (*cluster)->pages_url()};
+    SWELL_LOG_INFO("cluster", "ready", {"url", urls.server}, {"pages", urls.pages});
+    report(urls.Print());
   };
   const Status ended = (*cluster)->Run({.ready = ready, .pods_save = pods_save});
   cluster->reset();
@@ -127,28 +111,18 @@ class UpAction final : public cli::Action {
     const ops::DataDir dir = ops::ChooseDataDir(flags_.data_dir);
     flags_.options().data_dir = dir;
     SWELL_ASSIGN_OR_RETURN(const auto record, ops::ReadClusterRecord(dir));
-    SWELL_ASSIGN_OR_RETURN(flags_.shape, ops::TakeShape(*declared_, record, flags_.reshape));
+    SWELL_ASSIGN_OR_RETURN(flags_.shape, ops::TakeShape(*declared_, record, flags_.allowed));
     SWELL_RETURN_IF_ERROR(ops::ReadClusterFlags(flags_.cluster));
     SWELL_RETURN_IF_ERROR(ops::CheckDirectoryIsOurs(dir));
     SWELL_RETURN_IF_ERROR(ops::PrepareDataDir(dir));
-    SWELL_RETURN_IF_ERROR(CheckNotRunning(dir));
-    SWELL_RETURN_IF_ERROR(ops::CheckClusterFiles(dir, record, flags_.new_keys, flags_.reshape));
+    SWELL_RETURN_IF_ERROR(ops::CheckNotRunning(dir, flags_.allowed));
+    SWELL_RETURN_IF_ERROR(ops::CheckClusterFiles(dir, record, flags_.allowed));
     SWELL_RETURN_IF_ERROR(ops::KeepPort(dir, record));
     SWELL_RETURN_IF_ERROR(flags_.detach ? RunInBackground(flags_) : RunHere(flags_));
     return 0;
   }
 
  private:
-  Status CheckNotRunning(const ops::DataDir& dir) const {
-    const auto running = ops::FindRunning(dir);
-    if (!running) return Status::Ok();
-    return Status(Code::kConflict,
-                  StrCat("a cluster already runs in ", dir.path, " (process ", running->pid,
-                         flags_.reshape ? "); to start it with these flags, stop it first: "
-                                        : "); stop it with: ",
-                         "swell down --data-dir ", dir.path));
-  }
-
   UpFlags flags_;
   const cli::Flags* declared_ = nullptr;  // while the command runs
 };

@@ -28,6 +28,14 @@ TEST(PlanNodesTest, ControlPlaneFirstThenVirtualNodes) {
   EXPECT_EQ((*nodes)[2].system_reserved.at("cpu"), "80m");
 }
 
+TEST(PlanNodesTest, LargeFleetsRenewLeasesLessOftenButInTime) {
+  for (const auto& [nodes, seconds] : std::map<size_t, int>{{1, 10}, {1500, 15}, {20'000, 20}}) {
+    std::vector<node::NodeConfig> fleet(nodes);
+    SlowLeases(fleet);
+    EXPECT_EQ(fleet.back().lease_interval, std::chrono::seconds(seconds)) << nodes;
+  }
+}
+
 TEST(PlanNodesTest, MistakesAreMisuseAndNameTheFlag) {
   auto message = [](const std::function<void(NodePlan&)>& change) {
     NodePlan plan;

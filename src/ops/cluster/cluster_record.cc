@@ -132,7 +132,7 @@ Status WriteClusterRecord(const DataDir& dir, const ClusterRecord& record) {
 
 Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
                                                      const std::optional<ClusterRecord>& record,
-                                                     bool reshape) {
+                                                     const AllowedChanges& allowed) {
   std::map<std::string, std::string> shape;
   std::vector<std::string> differs;
   for (std::string_view name : kShape) {
@@ -140,7 +140,7 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
     if (flag == nullptr) continue;
     const std::string key(name);
     const auto known = record ? record->flags.find(key) : decltype(record->flags.end()){};
-    const bool remembered = record && !reshape && known != record->flags.end();
+    const bool remembered = record && !allowed.shape && known != record->flags.end();
     if (!flag->seen) {
       if (!remembered) continue;
       if (!SetValue(*flag, known->second)) {
@@ -151,7 +151,7 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
       continue;
     }
     shape[key] = ValueOf(*flag);
-    if (!record || reshape || (remembered && known->second == shape[key])) continue;
+    if (!record || allowed.shape || (remembered && known->second == shape[key])) continue;
     differs.push_back(StrCat("--", name, " ", shape[key], " (it was started ",
                              remembered ? StrCat("with ", known->second) : "without this flag",
                              ")"));
@@ -169,8 +169,7 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
 
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
-                         bool new_keys,
-                         bool reshape) {
+                         const AllowedChanges& allowed) {
   SWELL_RETURN_IF_ERROR(CheckModes(dir));
   // A cluster that was started once has a file of its port, and then a kubeconfig.
   const bool began =
@@ -184,14 +183,14 @@ Status CheckClusterFiles(const DataDir& dir,
                          ", although a cluster was started in ", dir.path, "; ", RestoreHint(dir),
                          ". For a new cluster, take another --data-dir or remove this directory"));
   }
-  if (!record && !reshape) {
+  if (!record && !allowed.shape) {
     return Status(Code::kNotFound,
                   StrCat(PathOf(dir),
                          " is missing, which remembers the nodes and addresses of the cluster in ",
                          dir.path, "; ", RestoreHint(dir),
                          ". Or add --reshape to give it the shape of these flags alone"));
   }
-  if (new_keys || !record) return Status::Ok();
+  if (allowed.keys || !record) return Status::Ok();
   SWELL_RETURN_IF_ERROR(CheckKey(dir, "ca.crt", record->authority));
   SWELL_RETURN_IF_ERROR(CheckKey(dir, "sa.key", record->account_key));
   if (!FileExists(KeyFile(dir, "ca.key"))) {
@@ -199,6 +198,16 @@ Status CheckClusterFiles(const DataDir& dir,
                   StrCat(KeyFile(dir, "ca.key"), " is missing; ", RestoreHint(dir)));
   }
   return Status::Ok();
+}
+
+Status CheckNotRunning(const DataDir& dir, const AllowedChanges& allowed) {
+  const auto running = FindRunning(dir);
+  if (!running) return Status::Ok();
+  return Status(Code::kConflict,
+                StrCat("a cluster already runs in ", dir.path, " (process ", running->pid,
+                       allowed.shape ? "); to start it with these flags, stop it first: "
+                                     : "); stop it with: ",
+                       "swell down --data-dir ", dir.path));
 }
 
 Status CheckDirectoryIsOurs(const DataDir& dir) {

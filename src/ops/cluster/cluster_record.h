@@ -25,20 +25,26 @@ struct ClusterRecord {
 Result<std::optional<ClusterRecord>> ReadClusterRecord(const DataDir& dir);
 Status WriteClusterRecord(const DataDir& dir, const ClusterRecord& record);
 
+// What a start may change about a cluster that was started before.
+struct AllowedChanges {
+  bool shape = false;  // --reshape: the record may be missing, only the user's flags count
+  bool keys = false;   // --new-keys: missing and other keys are accepted
+};
+
 // Gives flags that the user left out the values of the record. Flags that the user gave and that
-// say something else are an error. With `reshape` the user's flags are all that counts. Answers the
-// shape that the cluster now has.
+// say something else are an error, unless the shape may change. Answers the shape that the cluster
+// now has.
 Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
                                                      const std::optional<ClusterRecord>& record,
-                                                     bool reshape);
+                                                     const AllowedChanges& allowed);
 
 // Refuses a directory whose database or keys are missing, empty, readable by others or not those of
-// the record, before anything is made anew. `new_keys`: missing and other keys are accepted.
-// `reshape`: the record may be missing, since only the user's flags count.
+// the record, before anything is made anew.
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
-                         bool new_keys,
-                         bool reshape);
+                         const AllowedChanges& allowed);
+// Refuses a directory whose cluster runs.
+Status CheckNotRunning(const DataDir& dir, const AllowedChanges& allowed);
 // If the file of the port was lost, writes it again from the record: kubeconfigs name this port.
 Status KeepPort(const DataDir& dir, const std::optional<ClusterRecord>& record);
 // Refuses a directory with files of other kinds and nothing of a cluster: --data-dir named a wrong

@@ -2,6 +2,7 @@
 #include "ops/cluster/cluster_record.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ class ClusterRecordTest : public ::testing::Test {
  protected:
   // What `swell up ARGUMENTS` would do.
   Result<std::map<std::string, std::string>> Up(const std::vector<std::string>& arguments,
-                                                bool reshape = false) {
+                                                const AllowedChanges& allowed = {}) {
     cli::Flags flags;
     nodes = 1;
     listen = "127.0.0.1:0";
@@ -26,7 +27,7 @@ class ClusterRecordTest : public ::testing::Test {
     EXPECT_TRUE(flags.Parse(arguments, &words).ok());
     auto record = ReadClusterRecord(dir);
     if (!record.ok()) return record.status();
-    auto shape = TakeShape(flags, *record, reshape);
+    auto shape = TakeShape(flags, *record, allowed);
     if (shape.ok()) {
       ClusterRecord now{*shape, "", ""};
       TakeFiles(dir, now);
@@ -34,10 +35,10 @@ class ClusterRecordTest : public ::testing::Test {
     }
     return shape;
   }
-  Status Check(bool new_keys = false, bool reshape = false) {
+  Status Check(const AllowedChanges& allowed = {}) {
     auto record = ReadClusterRecord(dir);
     if (!record.ok()) return record.status();
-    SWELL_RETURN_IF_ERROR(CheckClusterFiles(dir, *record, new_keys, reshape));
+    SWELL_RETURN_IF_ERROR(CheckClusterFiles(dir, *record, allowed));
     return KeepPort(dir, *record);
   }
   void Put(const std::string& name, const std::string& bytes, int mode = 0600) {
@@ -62,10 +63,10 @@ TEST_F(ClusterRecordTest, AnotherStartHasTheShapeOfTheFirst) {
             "the cluster in this directory has another shape: --nodes 1 (it was started with 3), "
             "--listen 0.0.0.0:6443 (it was started without this flag); leave the flags out to "
             "start it as it was, or add --reshape to give it the shape of these flags alone");
-  ASSERT_TRUE(Up({"--nodes", "2"}, true).ok());
+  ASSERT_TRUE(Up({"--nodes", "2"}, {.shape = true}).ok());
   ASSERT_TRUE(Up({}).ok());
   EXPECT_EQ(nodes, 2);
-  ASSERT_TRUE(Up({"--listen", "127.0.0.1:1"}, true).ok());
+  ASSERT_TRUE(Up({"--listen", "127.0.0.1:1"}, {.shape = true}).ok());
   ASSERT_TRUE(Up({}).ok());
   EXPECT_EQ(nodes, 1);
   EXPECT_EQ(listen, "127.0.0.1:1");
@@ -76,7 +77,7 @@ TEST_F(ClusterRecordTest, ARecordThatCannotBeReadIsRefused) {
   EXPECT_EQ(Up({}).status().code(), Code::kInvalid);
   Put("cluster.json", R"({"flags":{"nodes":"many"}})");
   EXPECT_NE(Up({}).status().message().find("flags.nodes"), std::string::npos);
-  EXPECT_TRUE(Up({"--nodes", "2"}, true).ok());
+  EXPECT_TRUE(Up({"--nodes", "2"}, {.shape = true}).ok());
 }
 
 TEST_F(ClusterRecordTest, ADatabaseThatIsGoneIsNotMadeAnew) {
@@ -94,8 +95,8 @@ TEST_F(ClusterRecordTest, AShapeThatIsGoneIsNotGuessed) {
     Put(name, "1");
     EXPECT_NE(Check().message().find("cluster.json is missing, which remembers the nodes"),
               std::string::npos);
-    EXPECT_NE(Check(true).message().find("Or add --reshape"), std::string::npos);
-    EXPECT_TRUE(Check(false, true).ok());
+    EXPECT_NE(Check({.keys = true}).message().find("Or add --reshape"), std::string::npos);
+    EXPECT_TRUE(Check({.shape = true}).ok());
     ASSERT_TRUE(RemoveTree(StrCat(dir.path, "/", name)).ok());
   }
 }
@@ -121,11 +122,22 @@ TEST_F(ClusterRecordTest, KeysThatAreGoneOrOthersAreNotMadeAnew) {
   for (const char* name : {"pki/ca.crt", "pki/sa.key", "pki/ca.key"}) {
     ASSERT_TRUE(RemoveTree(StrCat(dir.path, "/", name)).ok());
     EXPECT_NE(Check().message().find(StrCat(name, " is missing")), std::string::npos) << name;
-    EXPECT_TRUE(Check(true).ok());
+    EXPECT_TRUE(Check({.keys = true}).ok());
     Put(name, name);
   }
   Put("pki/ca.crt", "other");
   EXPECT_NE(Check().message().find("ca.crt is not the one of this cluster"), std::string::npos);
+}
+
+TEST_F(ClusterRecordTest, AClusterThatRunsIsNotStartedAgain) {
+  EXPECT_TRUE(CheckNotRunning(dir, {}).ok());
+  ASSERT_TRUE(LockDataDir(dir).ok());
+  const std::string runs =
+      StrCat("a cluster already runs in ", dir.path, " (process ", ::getpid(), "); ");
+  const std::string stop = StrCat("swell down --data-dir ", dir.path);
+  EXPECT_EQ(CheckNotRunning(dir, {}).message(), StrCat(runs, "stop it with: ", stop));
+  EXPECT_EQ(CheckNotRunning(dir, {.shape = true}).message(),
+            StrCat(runs, "to start it with these flags, stop it first: ", stop));
 }
 
 TEST_F(ClusterRecordTest, ADirectoryOfOtherFilesIsRefused) {

@@ -52,4 +52,12 @@ Result<std::set<std::string>> FindOthersJobs(const FindDefinition& find,
   return others;
 }
 
+Result<ClusterFacts> SurveyCluster(RemoteProcess& process, const std::string& kubeflow) {
+  ClusterFacts facts;
+  SWELL_ASSIGN_OR_RETURN(facts.policy_v1, process.Serves("policy", "v1"));
+  SWELL_ASSIGN_OR_RETURN(facts.missing, FindMissing(process));
+  SWELL_ASSIGN_OR_RETURN(facts.others_jobs, FindOthersJobs(DefinitionsOf(process), kubeflow));
+  return facts;
+}
+
 }  // namespace swell::ops

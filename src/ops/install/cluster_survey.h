@@ -29,4 +29,12 @@ FindDefinition DefinitionsOf(RemoteProcess& process);
 Result<std::set<std::string>> FindOthersJobs(const FindDefinition& find,
                                              const std::string& kubeflow);
 
+// What decides how Swell's controllers serve a cluster.
+struct ClusterFacts {
+  bool policy_v1 = true;  // false: the cluster has policy/v1beta1
+  std::vector<client::Resource> missing;
+  std::set<std::string> others_jobs;
+};
+Result<ClusterFacts> SurveyCluster(RemoteProcess& process, const std::string& kubeflow);
+
 }  // namespace swell::ops

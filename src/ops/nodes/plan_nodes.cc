@@ -210,4 +210,9 @@ Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan) {
   return nodes;
 }
 
+void SlowLeases(std::vector<node::NodeConfig>& fleet) {
+  const auto interval = std::chrono::seconds(std::clamp<size_t>(fleet.size() / 100, 10, 20));
+  for (node::NodeConfig& node : fleet) node.lease_interval = interval;
+}
+
 }  // namespace swell::ops

@@ -30,4 +30,8 @@ void AddNodeFlags(cli::Flags& flags, NodePlan& plan);
 // The planned nodes, control plane first.
 Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan);
 
+// The nodes of a large fleet renew their leases less often, which keeps the load low. A node counts
+// as lost after 40 s.
+void SlowLeases(std::vector<node::NodeConfig>& fleet);
+
 }  // namespace swell::ops
