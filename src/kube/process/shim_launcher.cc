@@ -1,7 +1,6 @@
 #include "kube/process/shim_launcher.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/programs.h"
 #include "base/strings.h"
 
 namespace swell::process {
@@ -45,30 +45,14 @@ ShimLauncher::~ShimLauncher() {
 }
 
 Result<pid_t> ShimLauncher::Spawn(const std::vector<std::string>& arguments, const Fds& fds) const {
-  std::vector<std::string> command = command_;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  argv.reserve(command.size() + 1);
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  auto stream = [&actions](int fd, int to) {
-    if (fd >= 0) {
-      posix_spawn_file_actions_adddup2(&actions, fd, to);
-    } else {
-      posix_spawn_file_actions_addopen(&actions, to, "/dev/null", O_RDWR, 0);
-    }
-  };
-  stream(fds.in, STDIN_FILENO);
-  stream(fds.out, STDOUT_FILENO);
-  stream(fds.err, STDERR_FILENO);
-  if (fds.status >= 0) posix_spawn_file_actions_adddup2(&actions, fds.status, 3);
-  pid_t pid = -1;
-  int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return ErrnoStatus(error, "start " + command[0]);
-  return pid;
+  SpawnPlan plan{
+      .command = command_,
+      .files = {{fds.in, STDIN_FILENO}, {fds.out, STDOUT_FILENO}, {fds.err, STDERR_FILENO}}};
+  plan.command.insert(plan.command.end(), arguments.begin(), arguments.end());
+  if (fds.status >= 0) plan.files.emplace_back(fds.status, 3);
+  const Spawned spawned = swell::Spawn(std::move(plan));
+  if (spawned.error != 0) return ErrnoStatus(spawned.error, "start " + command_[0]);
+  return spawned.pid;
 }
 
 Result<ShimLauncher::Ready> ShimLauncher::SpawnReady() const {

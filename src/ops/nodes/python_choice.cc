@@ -1,18 +1,16 @@
 #include "ops/nodes/python_choice.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
+#include "base/programs.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/process/files/image_catalogue.h"
@@ -23,6 +21,7 @@ namespace swell::ops {
 namespace {
 
 constexpr size_t kFileBytesMax = 4096;
+constexpr char kPath[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // -I: without the user's variables and the packages in the home, which pods lack, too.
 constexpr char kFindsTorch[] =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
@@ -31,11 +30,6 @@ std::string KeptFile(const DataDir& dir) { return dir.path + "/python"; }
 
 std::string Absolute(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
-}
-
-bool IsProgram(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
 // pyenv's shims are scripts, which need files that pods do not see.
@@ -60,47 +54,15 @@ Status CheckInterpreter(const std::string& file) {
                                        file, " -c 'import sys; print(sys.executable)'"));
 }
 
-// A process group of its own, so that what it starts ends with it.
-struct Attributes {
-  Attributes() {
-    ::posix_spawnattr_init(&value);
-    ::posix_spawnattr_setflags(&value, POSIX_SPAWN_SETPGROUP);
-    ::posix_spawnattr_setpgroup(&value, 0);
-  }
-  ~Attributes() { ::posix_spawnattr_destroy(&value); }
-  Attributes(const Attributes&) = delete;
-  Attributes& operator=(const Attributes&) = delete;
-  posix_spawnattr_t value;
-};
-
-// Reads nothing and writes nowhere.
-struct NullStdio {
-  NullStdio() {
-    ::posix_spawn_file_actions_init(&value);
-    ::posix_spawn_file_actions_addopen(&value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&value, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&value, STDOUT_FILENO, STDERR_FILENO);
-  }
-  ~NullStdio() { ::posix_spawn_file_actions_destroy(&value); }
-  NullStdio(const NullStdio&) = delete;
-  NullStdio& operator=(const NullStdio&) = delete;
-  posix_spawn_file_actions_t value;
-};
-
 // Whether it exits with 0 in time.
 bool Succeeds(std::vector<std::string> command, Duration limit) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  char* const variables[] = {path.data(), nullptr};
-  const NullStdio stdio;
-  const Attributes attributes;
-  pid_t child = -1;
-  if (::posix_spawn(&child, words[0], &stdio.value, &attributes.value, words.data(), variables) !=
-      0) {
-    return false;
-  }
+  const Spawned spawned =
+      Spawn({.command = std::move(command),
+             .environment = std::vector<std::string>{kPath},
+             .files = {{-1, STDIN_FILENO}, {-1, STDOUT_FILENO}, {-1, STDERR_FILENO}},
+             .own_group = true});
+  if (spawned.error != 0) return false;
+  const pid_t child = spawned.pid;
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   pollfd wait{.fd = process.get(), .events = POLLIN, .revents = 0};
   const auto limit_ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
@@ -111,10 +73,9 @@ bool Succeeds(std::vector<std::string> command, Duration limit) {
   return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-std::string InPath(const std::string& programs) {
-  for (std::string_view dir : Split(programs, ':')) {
-    std::string python = StrCat(dir, "/python3");
-    if (dir.starts_with('/') && IsProgram(python) && !IsScript(python)) return python;
+std::string InPath(const std::string& path) {
+  for (const std::string& python : FindPrograms("python3", path)) {
+    if (!IsScript(python)) return python;
   }
   return "";
 }

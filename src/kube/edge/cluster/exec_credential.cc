@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/programs.h"
 #include "base/strings.h"
 #include "json/value.h"
 #include "kube/api/meta/meta.h"
@@ -51,13 +51,6 @@ std::vector<std::string> Environment(const client::ExecPlugin& plugin, std::stri
   }
   for (const auto& [key, value] : ours) all.push_back(StrCat(key, "=", value));
   return all;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace
@@ -132,21 +125,14 @@ Status ExecCredentialRun::Spawn(const client::ClusterAccess& access) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoStatus(errno, "pipe");
   out_ = pipe[0];
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-  std::vector<std::string> words{plugin_.command};
-  words.insert(words.end(), plugin_.args.begin(), plugin_.args.end());
-  std::vector<std::string> variables = Environment(plugin_, ExecInfo(plugin_, access));
-  int error = ::posix_spawnp(&pid_, plugin_.command.c_str(), &actions, nullptr,
-                             Pointers(words).data(), Pointers(variables).data());
-  ::posix_spawn_file_actions_destroy(&actions);
+  SpawnPlan plan{.command = {plugin_.command},
+                 .environment = Environment(plugin_, ExecInfo(plugin_, access)),
+                 .files = {{-1, STDIN_FILENO}, {pipe[1], STDOUT_FILENO}}};
+  plan.command.insert(plan.command.end(), plugin_.args.begin(), plugin_.args.end());
+  const Spawned spawned = swell::Spawn(std::move(plan));
   ::close(pipe[1]);
-  if (error != 0) {
-    pid_ = -1;
-    return ErrnoStatus(error, "it cannot be started");
-  }
+  pid_ = spawned.pid;
+  if (spawned.error != 0) return ErrnoStatus(spawned.error, "it cannot be started");
   pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   if (pidfd_ < 0) return ErrnoStatus(errno, "pidfd_open");
   SWELL_ASSIGN_OR_RETURN(out_watch_, reactor_.WatchFd(out_, [this] { Read(); }));

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/nearest_word.h"
+#include "base/programs.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/process/files/program_files.h"
@@ -489,13 +490,10 @@ ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   return notebook;
 }
 
-// In the directories of `path`; empty: none has it.
+// The first in the directories of `path`; empty: none has it.
 std::string FindProgram(std::string_view name, std::string_view path) {
-  for (std::string_view dir : Split(path, ':')) {
-    std::string program = StrCat(dir, "/", name);
-    if (dir.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
-  }
-  return "";
+  std::vector<std::string> found = FindPrograms(name, path);
+  return found.empty() ? "" : std::move(found[0]);
 }
 
 ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/programs.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/api/objects/node_health.h"
@@ -76,33 +76,6 @@ std::string NoStart(const std::string& path, int error) {
   }
   return StrCat(file, " is not run: ", ErrnoStatus(error, "start " + path).message());
 }
-
-struct Actions {
-  Actions() { ::posix_spawn_file_actions_init(&value); }
-  ~Actions() { ::posix_spawn_file_actions_destroy(&value); }
-  Actions(const Actions&) = delete;
-  Actions& operator=(const Actions&) = delete;
-  posix_spawn_file_actions_t value;
-};
-
-// A process group of its own, and the signals as a login shell has them.
-struct Attributes {
-  Attributes() {
-    ::posix_spawnattr_init(&value);
-    ::posix_spawnattr_setflags(
-        &value, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    ::posix_spawnattr_setpgroup(&value, 0);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&value, &signals);
-    ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&value, &signals);
-  }
-  ~Attributes() { ::posix_spawnattr_destroy(&value); }
-  Attributes(const Attributes&) = delete;
-  Attributes& operator=(const Attributes&) = delete;
-  posix_spawnattr_t value;
-};
 
 // What arrived; false: no more comes.
 bool ReadSome(int fd, std::string& output) {
@@ -196,26 +169,18 @@ HealthReport ScriptChecks::RunOne(const std::string& file, const std::string& no
 ScriptChecks::End ScriptChecks::Execute(const std::string& path, const std::string& node) {
   Result<PipeEnds> pipe = MakePipe();
   if (!pipe.ok()) return {.problem = pipe.status().message()};
-  Actions actions;
-  ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions.value, pipe->write.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions.value, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  const Attributes attributes;
   const char* search = std::getenv("PATH");
   std::vector<std::string> environment = {
       StrCat("PATH=", search != nullptr ? search : "/usr/local/bin:/usr/bin:/bin"), "LANG=C",
       StrCat("SWELL_DATA_DIR=", data_dir_), StrCat("NODE_NAME=", node)};
-  std::vector<char*> env;
-  for (std::string& one : environment) env.push_back(one.data());
-  env.push_back(nullptr);
-  std::string program = path;
-  char* const argv[] = {program.data(), nullptr};
-  pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, program.c_str(), &actions.value, &attributes.value, argv, env.data());
-  if (error != 0) return {.problem = NoStart(path, error), .started = false};
+  const Spawned spawned =
+      Spawn({.command = {path},
+             .environment = std::move(environment),
+             .files = {{-1, STDIN_FILENO}, {pipe->write.get(), STDOUT_FILENO}, {-1, STDERR_FILENO}},
+             .own_group = true});
+  if (spawned.error != 0) return {.problem = NoStart(path, spawned.error), .started = false};
   pipe->write.Reset();
-  return Await(pid, pipe->read.get());
+  return Await(spawned.pid, pipe->read.get());
 }
 
 // Until the script has ended: what it started and left behind is not waited for.
