@@ -468,10 +468,7 @@ void NodeAgent::StartWorker(const json::SharedValue& pod) {
 void NodeAgent::ReleaseEnded(const json::SharedValue& pod) {
   plugs_.runtime.Stop(std::string(api::Uid(*pod)),
                       scope_.Wrap([this, pod](const Status& persisted) {
-                        if (persisted.ok()) return;
-                        SWELL_LOG_WARNING("agent", "state not persisted", {"pod", api::KeyOf(*pod)},
-                                          {"error", persisted.ToString()});
-                        TellLostState(*this, *pod, persisted);
+                        if (!persisted.ok()) TellLostState(*this, *pod, persisted);
                       }));
 }
 

@@ -103,9 +103,15 @@ std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
   return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 10)));
 }
 
+void LogLostState(const json::Value& pod, const Status& why) {
+  SWELL_LOG_WARNING("agent", "state not persisted", {"pod", api::KeyOf(pod)},
+                    {"error", why.ToString()});
+}
+
 }  // namespace
 
 void TellLostState(PodHost& host, const json::Value& pod, const Status& why) {
+  LogLostState(pod, why);
   host.Event(pod, "Warning", "CheckpointNotSaved",
              StrCat("The state that the process left in memory is lost: ", why.message(),
                     ". The checkpoint before it counts"));
@@ -656,11 +662,8 @@ void PodWorker::OnAllStopped() {
 
 void PodWorker::OnPersisted(const Status& persisted) {
   persisted_ = true;
-  if (!persisted.ok()) {
-    SWELL_LOG_WARNING("agent", "state not persisted", {"pod", record_.Key()},
-                      {"error", persisted.ToString()});
-    if (!stops_with_node_) TellLostState(host_, *record_.pod, persisted);
-  }
+  if (!persisted.ok() && stops_with_node_) LogLostState(*record_.pod, persisted);
+  if (!persisted.ok() && !stops_with_node_) TellLostState(host_, *record_.pod, persisted);
   // The next agent must not take its end for the program's own.
   if (stops_with_node_) {
     host_.runtime().Remove(record_.uid, [](const Status&) {});
