@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/container_list.h"
 
 namespace swell::api {
 namespace {
@@ -195,11 +196,10 @@ Amounts HeldAmounts(const json::Value& pod) {
       const json::Value* allocated = json::Find(status, {"allocatedResources"});
       if (allocated == nullptr || !allocated->is_object()) continue;
       const std::string_view name = json::GetString(status, {"name"});
-      for (const json::Value& container : json::GetArray(spec, {list})) {
-        if (json::GetString(container, {"name"}) == name &&
-            json::GetObject(container, {"resources", "requests"}) != allocated->get_object()) {
-          given.emplace(name, allocated);
-        }
+      const json::Value* container = ContainerIn(json::GetArray(spec, {list}), name);
+      if (container != nullptr &&
+          json::GetObject(*container, {"resources", "requests"}) != allocated->get_object()) {
+        given.emplace(name, allocated);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/container_list.h"
 
 namespace swell::api {
 namespace {
@@ -79,10 +80,8 @@ bool IsReady(const json::Value& pod) { return ConditionIsTrue(pod, "Ready"); }
 bool IsActive(const json::Value& pod) { return !HasEnded(pod) && !IsDeleting(pod); }
 
 bool HasSidecar(const json::Value& pod, std::string_view container_name) {
-  const json::Array& inits = InitContainers(pod);
-  return std::any_of(inits.begin(), inits.end(), [&](const json::Value& container) {
-    return ContainerName(container) == container_name && IsSidecar(container);
-  });
+  const json::Value* found = ContainerIn(InitContainers(pod), container_name);
+  return found != nullptr && IsSidecar(*found);
 }
 
 int64_t RestartCount(const json::Value& pod) {

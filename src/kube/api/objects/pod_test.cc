@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/container_list.h"
 #include "kube/api/objects/pod_claims.h"
 #include "kube/api/objects/test_document.h"
 
@@ -130,6 +131,16 @@ TEST(Pod, ContainersAreComparedByNameInTheirOrder) {
   EXPECT_TRUE(same("{c: [{name: a, image: x}, {name: b}]}", "{c: [{name: a}, {name: b}]}"));
   EXPECT_FALSE(same("{c: [{name: a}, {name: b}]}", "{c: [{name: b}, {name: a}]}"));
   EXPECT_FALSE(same("{c: [{name: a}]}", "{c: [{name: a}, {name: b}]}"));
+}
+
+TEST(Pod, AContainerIsFoundByItsName) {
+  const json::Array containers{json::Object{{"name", "a"}, {"image", "x"}},
+                               json::Object{{"name", "b"}, {"image", "y"}}};
+  const json::Value* found = ContainerIn(containers, "b");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(json::GetString(*found, {"image"}), "y");
+  EXPECT_EQ(ContainerIn(containers, "c"), nullptr);
+  EXPECT_EQ(ContainerIn({}, "a"), nullptr);
 }
 
 }  // namespace

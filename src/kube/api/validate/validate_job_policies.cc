@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/container_list.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {
@@ -43,9 +44,7 @@ void CheckCodes(const json::Array& codes, bool in, const std::string& at, FieldE
 bool HasContainer(const Value& job_spec, std::string_view name) {
   for (std::string_view list : {"containers", "initContainers"}) {
     const json::Array& containers = json::GetArray(job_spec, {"template", "spec", list});
-    const bool found = std::any_of(containers.begin(), containers.end(),
-                                   [name](const Value& c) { return TextOf(c, "name") == name; });
-    if (found) return true;
+    if (api::ContainerIn(containers, name) != nullptr) return true;
   }
   return false;
 }

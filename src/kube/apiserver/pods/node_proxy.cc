@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/container_list.h"
 #include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/open_streams.h"
 #include "kube/apiserver/access/submitter.h"
@@ -50,9 +51,8 @@ Result<std::string> ContainerOf(const Call& call, const json::Value& pod) {
 const json::Value* ContainerStatus(const json::Value& pod, std::string_view container) {
   for (const char* list :
        {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
-    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
-      if (json::GetString(status, {"name"}) == container) return &status;
-    }
+    const json::Array& statuses = json::GetArray(pod, {"status", list});
+    if (const json::Value* found = api::ContainerIn(statuses, container)) return found;
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/container_list.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/restart_policy.h"
 #include "kube/apiserver/access/submitter.h"
@@ -239,11 +240,9 @@ void CopyMutable(json::Value& to, const json::Value& from) {
 
 // Empty for one that the spec does not have.
 const json::Value& SpecOf(const json::Value& pod, std::string_view list, std::string_view name) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-    if (json::GetString(container, {"name"}) == name) return container;
-  }
   static const json::Value kNone;
-  return kNone;
+  const json::Value* found = api::ContainerIn(json::GetArray(pod, {"spec", list}), name);
+  return found == nullptr ? kNone : *found;
 }
 
 // A container that has ended and is not to be restarted stays so, whatever a report says that was

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/container_list.h"
 #include "kube/node/devices/gpu_env.h"
 #include "kube/node/network/names.h"
 #include "kube/node/pod/hooks.h"
@@ -32,10 +33,7 @@ Duration NextBackOff(Duration last) {
 
 // The container's status in the API, or nullptr.
 const json::Value* StatusOf(const json::Value& pod, const ContainerState& container) {
-  for (const json::Value& status : json::GetArray(pod, {"status", container.StatusList()})) {
-    if (json::GetString(status, {"name"}) == container.name) return &status;
-  }
-  return nullptr;
+  return api::ContainerIn(json::GetArray(pod, {"status", container.StatusList()}), container.name);
 }
 
 // The end of a container that the runtime does not know, as the API has it.

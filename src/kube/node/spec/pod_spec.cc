@@ -6,6 +6,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/container_list.h"
 
 namespace swell::node {
 namespace {
@@ -400,9 +401,8 @@ int64_t PodMemoryLimit(const json::Value& pod) {
 
 const json::Value* FindContainer(const json::Value& pod, std::string_view name) {
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      if (json::GetString(container, {"name"}) == name) return &container;
-    }
+    const json::Array& containers = json::GetArray(pod, {"spec", list});
+    if (const json::Value* found = api::ContainerIn(containers, name)) return found;
   }
   return nullptr;
 }
