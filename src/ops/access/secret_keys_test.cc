@@ -134,7 +134,7 @@ TEST_F(SecretKeysTest, BackupsCarrySecretsUnderAPassphraseOrNotAtAll) {
   EXPECT_NE(said.find("1 Secrets are left out"), std::string::npos) << said;
   EXPECT_EQ(Seen(file), 1u);
   const DataDir without{temp_.File("without")};
-  ASSERT_TRUE(Restore(without, file, false, "", print).ok());
+  ASSERT_TRUE(Restore(without, file, ClusterThere::kIsKept, "", print).ok());
   EXPECT_EQ(SecretIn(without, nullptr), "none");
 
   const Status saved = Backup(dir_, file, "open sesame", print);
@@ -142,13 +142,14 @@ TEST_F(SecretKeysTest, BackupsCarrySecretsUnderAPassphraseOrNotAtAll) {
   EXPECT_EQ(Seen(file), 1u);
   EXPECT_EQ(ReadFile(file).value().find(ReadFile(key_file_).value()), std::string::npos);
   const DataDir with{temp_.File("with")};
-  const Status forgotten = Restore(with, file, false, "", print);
+  const Status forgotten = Restore(with, file, ClusterThere::kIsKept, "", print);
   EXPECT_NE(forgotten.message().find("--passphrase-file"), std::string::npos);
   const DataDir third{temp_.File("third")};
-  EXPECT_NE(Restore(third, file, false, "wrong", print).message().find("passphrase"),
-            std::string::npos);
+  EXPECT_NE(
+      Restore(third, file, ClusterThere::kIsKept, "wrong", print).message().find("passphrase"),
+      std::string::npos);
   const DataDir fourth{temp_.File("fourth")};
-  const Status restored = Restore(fourth, file, false, "open sesame", print);
+  const Status restored = Restore(fourth, file, ClusterThere::kIsKept, "open sesame", print);
   ASSERT_TRUE(restored.ok()) << restored.ToString();
   EXPECT_EQ(ReadFile(fourth.path + "/pki/sa.key").value(), "sa.key");
   EXPECT_NE(SecretIn(fourth, LoadOrMakeSecretKeys(fourth).value()).find(kPassword),

@@ -317,7 +317,7 @@ Status PutAside(const DataDir& dir, const PrintLine& print) {
 
 Status Restore(const DataDir& dir,
                const std::string& file,
-               bool force,
+               ClusterThere there,
                const std::string& passphrase,
                const PrintLine& print) {
   SWELL_RETURN_IF_ERROR(PrepareDataDir(dir));
@@ -325,7 +325,7 @@ Status Restore(const DataDir& dir,
     return Status(Code::kConflict, StrCat("a cluster runs in ", dir.path,
                                           "; stop it first: swell down --data-dir ", dir.path));
   }
-  if (FileExists(dir.Database()) && !force) {
+  if (FileExists(dir.Database()) && there == ClusterThere::kIsKept) {
     return Status(Code::kConflict,
                   StrCat(dir.path, " already holds a cluster; --force renames it"));
   }

@@ -27,11 +27,12 @@ Status Backup(const DataDir& dir,
               const std::string& file,
               const std::string& passphrase,
               const PrintLine& print);
-// Replaces the stopped cluster in `dir`, if there is one, by the one in `file`. kConflict if a
-// cluster runs there, or is there and `force` is false. A damaged file changes nothing.
+enum class ClusterThere { kIsKept, kIsReplaced };
+// Makes the cluster in `file` the one in `dir`. kConflict if a cluster runs there, or is there and
+// kept. A damaged file changes nothing.
 Status Restore(const DataDir& dir,
                const std::string& file,
-               bool force,
+               ClusterThere there,
                const std::string& passphrase,
                const PrintLine& print);
 

@@ -70,7 +70,9 @@ class RestoreAction final : public cli::Action {
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return cli::Misuse("expected one FILE");
     SWELL_ASSIGN_OR_RETURN(const std::string passphrase, ReadPassphrase(passphrase_file_));
-    SWELL_RETURN_IF_ERROR(Restore(ChooseDataDir(data_dir_), words[0], force_, passphrase,
+    SWELL_RETURN_IF_ERROR(Restore(ChooseDataDir(data_dir_), words[0],
+                                  force_ ? ClusterThere::kIsReplaced : ClusterThere::kIsKept,
+                                  passphrase,
                                   [&](std::string_view line) { session.OutLine(line); }));
     return 0;
   }

@@ -25,8 +25,10 @@ class BackupTest : public ::testing::Test {
   Status Save(const DataDir& dir, const std::string& passphrase = "") {
     return Backup(dir, file_, passphrase, print_);
   }
-  Status Load(const DataDir& dir, bool force = false, const std::string& passphrase = "") {
-    return Restore(dir, file_, force, passphrase, print_);
+  Status Load(const DataDir& dir,
+              ClusterThere there = ClusterThere::kIsKept,
+              const std::string& passphrase = "") {
+    return Restore(dir, file_, there, passphrase, print_);
   }
 
   TempDir temp_;
@@ -56,7 +58,7 @@ TEST_F(BackupTest, AnExistingClusterIsReplacedOnlyByForceAndKept) {
   MakeCluster(fresh_);
   EXPECT_EQ(Load(fresh_).code(), Code::kConflict);
   ASSERT_TRUE(WriteFileAtomically(fresh_.PortFile(), "1").ok());
-  Status loaded = Load(fresh_, true);
+  Status loaded = Load(fresh_, ClusterThere::kIsReplaced);
   ASSERT_TRUE(loaded.ok()) << loaded.ToString();
   EXPECT_EQ(*ReadFile(fresh_.PortFile()), "12345");
   EXPECT_EQ(*ReadFile(fresh_.path + "/port.before-restore"), "1");
@@ -78,7 +80,8 @@ TEST_F(BackupTest, ADamagedFileChangesNothing) {
   ASSERT_TRUE(WriteFileAtomically(file_, good.substr(0, 700)).ok());
   // Elsewhere: the first attempt holds the lock until this process ends.
   const DataDir other{temp_.File("other")};
-  EXPECT_NE(Restore(other, file_, false, "", print_).message().find("cut off"), std::string::npos);
+  EXPECT_NE(Restore(other, file_, ClusterThere::kIsKept, "", print_).message().find("cut off"),
+            std::string::npos);
 }
 
 TEST_F(BackupTest, WithoutAClusterThereIsNothingToSave) {
