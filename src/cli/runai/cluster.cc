@@ -61,7 +61,7 @@ class GetResourcesAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     std::vector<ProjectView> shown;
     for (const ProjectView& project : scope.tree.projects) {
       if (scope.all ? !project.department : project.name == scope.project.name) {
@@ -164,7 +164,7 @@ class TopJobAction final : public Action {
  public:
   void Declare(Flags& flags) override { flags.Switch("-A,--all-projects", &all_, "all projects"); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
                            ListShownJobs(session, *scope.api, all_ ? "" : scope.ns()));
     TextTable table(

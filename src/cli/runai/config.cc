@@ -76,7 +76,7 @@ class ConfigViewAction final : public Action {
  public:
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string>) override {
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     session.OutLine(StrCat("Project: ", scope.all ? "none" : scope.project.name));
     session.OutLine(StrCat("Namespace: ", scope.all ? session.Namespace() : scope.project.ns));
     session.OutLine(StrCat("Cluster: ", scope.api->connection().url));
@@ -89,7 +89,7 @@ class WhoamiAction final : public Action {
  public:
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string>) override {
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     SWELL_ASSIGN_OR_RETURN(std::string user, UserName(session, *scope.api));
     session.OutLine(StrCat("User: ", user));
     session.OutLine(StrCat("Project: ", scope.all ? "none" : scope.project.name));

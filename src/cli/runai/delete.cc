@@ -12,7 +12,8 @@ class DeleteAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty() != all_) return Misuse("expected names: runai delete WORKLOAD..., or --all");
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, !all_));
+    SWELL_ASSIGN_OR_RETURN(Scope scope,
+                           FindScope(session, all_ ? NoProject::kIsRefused : NoProject::kMeansAll));
     std::vector<JobView> jobs;
     int failed = 0;
     if (all_) {
@@ -47,7 +48,7 @@ class SuspendAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     std::string_view verb = suspend_ ? "suspend" : "resume";
     if (words.empty()) return Misuse(StrCat("expected names: runai ", verb, " WORKLOAD..."));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));
       SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*scope.api, job, suspend_));
@@ -94,27 +95,43 @@ Command DeleteSpec() {
   return command;
 }
 
-Command SuspendSpec(bool suspend) {
-  const std::string name = suspend ? "suspend" : "resume";
+namespace {
+
+// `kind_summary`: of the form that names the kind of workloads.
+Command MakeSuspension(const std::string& name,
+                       const std::string& summary,
+                       const std::string& kind_summary,
+                       std::function<std::unique_ptr<Action>()> make) {
   Command command{
       .name = name,
-      .summary = suspend ? "Suspend workloads: stop their pods and release their GPUs."
-                         : "Resume suspended workloads from their last checkpoint.",
+      .summary = summary,
       .usage = "WORKLOAD...",
       .examples = {{"A workload", StrCat("runai ", name, " train1 -p team-a")}},
       .completes = Completes::kJob,
-      .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
+      .make = std::move(make),
   };
   Command job{
       .name = "job",
       .aliases = {"jobs", "workload"},
-      .summary = suspend ? "Suspend workloads." : "Resume workloads.",
+      .summary = kind_summary,
       .usage = command.usage,
       .completes = command.completes,
       .make = command.make,
   };
   command.children.push_back(std::move(job));
   return command;
+}
+
+}  // namespace
+
+Command SuspendSpec() {
+  return MakeSuspension("suspend", "Suspend workloads: stop their pods and release their GPUs.",
+                        "Suspend workloads.", [] { return std::make_unique<SuspendAction>(true); });
+}
+
+Command ResumeSpec() {
+  return MakeSuspension("resume", "Resume suspended workloads from their last checkpoint.",
+                        "Resume workloads.", [] { return std::make_unique<SuspendAction>(false); });
 }
 
 }  // namespace swell::cli::runai

@@ -20,7 +20,7 @@ class LogsAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.size() != 1) return Misuse("expected one name: runai logs WORKLOAD");
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
     const bool none =
         job.pods.empty() && json::GetArray(*job.object, {"status", "attempts"}).empty();
@@ -45,7 +45,7 @@ struct FoundPod {
 
 // Finds the workload's pod and makes the session one of its namespace.
 Result<FoundPod> PodOf(Session& session, const std::string& name, const std::string& pod) {
-  SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+  SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
   SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, name));
   session.UseNamespace(job.ns);
   for (const json::SharedValue& one : job.pods) {

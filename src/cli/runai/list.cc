@@ -73,7 +73,8 @@ class ListJobsAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckState());
     SWELL_ASSIGN_OR_RETURN(const WorkloadType listed, FindType(listed_));
     SWELL_ASSIGN_OR_RETURN(const WorkloadType type, FindType(type_));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
+    SWELL_ASSIGN_OR_RETURN(Scope scope,
+                           all_ ? All(session) : FindScope(session, NoProject::kIsRefused));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(session, scope));
     std::erase_if(jobs, [this, &listed, &type](const JobView& job) {
       return !IsOf(job, listed) || !IsOf(job, type) || (!state_.empty() && !IsInState(job));
@@ -265,7 +266,7 @@ class DescribeJobAction final : public Action {
     }
     if (!shown_) return Misuse("runai describe always shows all parts");
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_ == "table" ? "" : output_));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
     for (size_t i = 0; i < words.size(); ++i) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[i]));
       if (!form.table()) {

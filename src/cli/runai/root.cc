@@ -15,9 +15,8 @@ Command Workload(const std::string& name, const std::string& type, std::string s
       .summary = std::move(summary),
       .hidden = true,
       .children = {runai::ListSpec(type, name), runai::DescribeSpec(), runai::DeleteSpec(),
-                   runai::SuspendSpec(true), runai::SuspendSpec(false), runai::LogsSpec(),
-                   runai::ExecSpec(), runai::AttachSpec(), runai::BashSpec(),
-                   runai::PortForwardSpec()},
+                   runai::SuspendSpec(), runai::ResumeSpec(), runai::LogsSpec(), runai::ExecSpec(),
+                   runai::AttachSpec(), runai::BashSpec(), runai::PortForwardSpec()},
   };
 }
 
@@ -142,8 +141,8 @@ Command RunaiRoot() {
                    runai::ListSpec(),
                    runai::DescribeSpec(),
                    runai::DeleteSpec(),
-                   runai::SuspendSpec(true),
-                   runai::SuspendSpec(false),
+                   runai::SuspendSpec(),
+                   runai::ResumeSpec(),
                    runai::LogsSpec(),
                    runai::ExecSpec(),
                    runai::AttachSpec(),

@@ -31,7 +31,8 @@ Command PoolsSpec();  // node-pools, of get and of list
 Command TopSpec();
 Command ClusterInfoSpec();
 Command DeleteSpec();
-Command SuspendSpec(bool suspend);
+Command SuspendSpec();
+Command ResumeSpec();
 Command LogsSpec();
 Command ExecSpec();
 Command AttachSpec();
@@ -64,10 +65,12 @@ struct Scope {
 
   std::string ns() const { return all ? "" : project.ns; }
 };
-// --project, else the kubeconfig's namespace when that is a project's. What neither says is
-// refused with what there is, or means all projects when `all_if_unset`. The namespace of a project
-// that was deleted counts as one, so that its workloads can be reached.
-Result<Scope> FindScope(Session& session, bool all_if_unset = false);
+// What a command does where the user names no project.
+enum class NoProject { kIsRefused, kMeansAll };
+// --project, else the kubeconfig's namespace when that is a project's. A refusal says which
+// projects there are. The namespace of a project that was deleted counts as one, so that its
+// workloads can be reached.
+Result<Scope> FindScope(Session& session, NoProject none);
 // The workloads of the scope: those in the project's namespace, and those elsewhere that name it.
 Result<std::vector<JobView>> ListWorkloads(Session& session, const Scope& scope);
 // One workload by name; without a project set it is looked for in all of them.

@@ -65,14 +65,14 @@ std::string AgeWord(const JobView& job, WallTime now) {
   return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
 }
 
-Result<Scope> FindScope(Session& session, bool all_if_unset) {
+Result<Scope> FindScope(Session& session, NoProject none) {
   Scope scope;
   SWELL_ASSIGN_OR_RETURN(scope.api, session.Server());
   SWELL_ASSIGN_OR_RETURN(scope.tree, ReadProjects(*scope.api));
   std::string name = session.global().project;
   if (name.empty()) {
     const ProjectView* found = scope.tree.OfNamespace(session.Namespace());
-    if (found == nullptr && all_if_unset) {
+    if (found == nullptr && none == NoProject::kMeansAll) {
       scope.all = true;
       return scope;
     }

@@ -189,7 +189,7 @@ class SubmitDistAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(Fill(session, std::move(words)));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kIsRefused));
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.ns = scope.project.ns;
     spec_.project = scope.project.name;
