@@ -16,7 +16,7 @@ bool Has(const std::vector<std::string>& verbs, std::string_view verb) {
 
 }  // namespace
 
-std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, bool and_events) {
+std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, Events events) {
   std::vector<client::Resource> out;
   std::set<std::pair<std::string, std::string>> seen;
   for (const api::Scheme::Group& group : scheme.Groups()) {
@@ -25,7 +25,8 @@ std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, bool a
     for (const std::string& version : group.versions) {
       for (const api::KindPtr& kind : scheme.KindsOf(group.name, version)) {
         if (kind->read_only || !kind->served || !Has(kind->verbs, "list") ||
-            !Has(kind->verbs, "delete") || (kind->plural == "events" && !and_events)) {
+            !Has(kind->verbs, "delete") ||
+            (kind->plural == "events" && events == Events::kLeftOut)) {
           continue;
         }
         if (seen.insert({group.name, kind->plural}).second) out.push_back(ToResource(*kind));

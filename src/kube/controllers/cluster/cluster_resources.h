@@ -9,9 +9,10 @@
 
 namespace swell::controllers {
 
-// One version of every stored resource that can be listed and deleted, core first. Events are left
-// out: they are many, own nothing and expire by themselves (ask for them with `and_events`).
-std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, bool and_events);
+// Events are many, own nothing and expire by themselves.
+enum class Events { kLeftOut, kIncluded };
+// One version of every stored resource that can be listed and deleted, core first.
+std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, Events events);
 
 // The resource of an owner reference; nullopt when the cluster has no such kind.
 std::optional<client::Resource> ResourceOfKind(const api::Scheme& scheme,

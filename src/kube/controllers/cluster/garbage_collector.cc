@@ -51,7 +51,7 @@ GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
 
 void GarbageCollector::Start() {
   started_ = true;
-  for (const client::Resource& resource : ClusterResources(scheme_, false)) {
+  for (const client::Resource& resource : ClusterResources(scheme_, Events::kLeftOut)) {
     if (seen_.insert(resource).second) Watch(resource);
   }
 }

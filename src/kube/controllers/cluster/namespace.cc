@@ -77,7 +77,7 @@ void NamespaceController::Reconcile(const std::string& name, Done done) {
   sweep->name = name;
   sweep->ns = ns;
   sweep->done = std::move(done);
-  for (const client::Resource& resource : ClusterResources(scheme_, true)) {
+  for (const client::Resource& resource : ClusterResources(scheme_, Events::kIncluded)) {
     if (resource.namespaced) sweep->resources.push_back(resource);
   }
   std::stable_partition(sweep->resources.begin(), sweep->resources.end(), IsPods);
