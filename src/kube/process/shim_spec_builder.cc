@@ -348,8 +348,10 @@ Status SetSecurity(const ShimDefaults& defaults,
   SWELL_RETURN_IF_ERROR(GiveDevices(spec, out));
   if (!defaults.support.seccomp) return Status::Ok();
   // On the machine's network a pod's program could take the ports of the machine's own.
-  const bool listens = namespaces.net.empty() || !out.netns.empty();
-  SWELL_ASSIGN_OR_RETURN(out.seccomp_file, defaults.seccomp.FileFor(security, listens));
+  const bool machine_ports = !namespaces.net.empty() && out.netns.empty();
+  SWELL_ASSIGN_OR_RETURN(
+      out.seccomp_file,
+      defaults.seccomp.FileFor(security, machine_ports ? Ports::kClosed : Ports::kMayOpen));
   return Status::Ok();
 }
 

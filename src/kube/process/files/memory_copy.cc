@@ -260,7 +260,7 @@ void DropLaterSteps(const Folder& folder, int64_t step, const timespec& copied) 
 }  // namespace
 
 Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& name) {
-  const Result<UniqueFd> opened = OpenBeneath(dir, name, /*make=*/false);
+  const Result<UniqueFd> opened = OpenBeneath(dir, name, MissingDirs::kAreAnError);
   if (!opened.ok()) {
     return Refuse(StrCat(Quote(name), " is not in /dev/shm: the request must name a file there"));
   }

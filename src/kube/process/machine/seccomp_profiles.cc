@@ -200,7 +200,7 @@ Status AddOciRule(const Filter& filter,
 
 }  // namespace
 
-Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, bool listens) {
+Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, Ports ports) {
   SWELL_ASSIGN_OR_RETURN(const Filter filter, NewFilter(SCMP_ACT_ERRNO(ENOSYS)));
   std::set<std::string_view> allowed(OrdinaryCalls().begin(), OrdinaryCalls().end());
   for (const CapabilityCalls& row : CallsOfCapabilities()) {
@@ -209,7 +209,7 @@ Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, bool 
   // The 32-bit call that stands for all of a socket's would be a way around; the library allows the
   // others of them by their own names.
   constexpr std::string_view kAllOfSockets = "socketcall";
-  if (!listens) {
+  if (ports == Ports::kClosed) {
     for (std::string_view name :
          {std::string_view("bind"), std::string_view("listen"), kAllOfSockets}) {
       allowed.erase(name);
@@ -264,15 +264,16 @@ Result<std::string> CompileOciFilter(std::string_view profile_json) {
   return Export(filter);
 }
 
-Result<std::string> SeccompProfiles::FileFor(const node::ContainerSecurity& security,
-                                             bool listens) {
+Result<std::string> SeccompProfiles::FileFor(const node::ContainerSecurity& security, Ports ports) {
   using Kind = node::SecurityProfile::Kind;
   if (security.privileged || security.seccomp.kind == Kind::kUnconfined) return std::string();
-  if (listens && security.seccomp.kind == Kind::kLocalhost) return Localhost(security.seccomp.name);
-  std::string& file = defaults_[{Relevant(security.capabilities), listens}];
+  if (ports == Ports::kMayOpen && security.seccomp.kind == Kind::kLocalhost) {
+    return Localhost(security.seccomp.name);
+  }
+  std::string& file = defaults_[{Relevant(security.capabilities), ports}];
   if (file.empty() || !FileExists(file)) {
     SWELL_ASSIGN_OR_RETURN(const std::string filter,
-                           CompileDefaultFilter(security.capabilities, listens));
+                           CompileDefaultFilter(security.capabilities, ports));
     SWELL_ASSIGN_OR_RETURN(file, Keep(filter));
   }
   return file;

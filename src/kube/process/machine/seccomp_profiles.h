@@ -17,9 +17,11 @@
 
 namespace swell::process {
 
+// Whether the container can open ports. kClosed: neither bind nor listen.
+enum class Ports { kMayOpen, kClosed };
 // The programs of a sock_fprog.
-// Without `listens`, nobody can open a port: neither bind nor listen.
-Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, bool listens = true);
+Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities,
+                                         Ports ports = Ports::kMayOpen);
 // kInvalid names the field that is wrong.
 Result<std::string> CompileOciFilter(std::string_view profile_json);
 
@@ -27,17 +29,17 @@ class SeccompProfiles {
  public:
   explicit SeccompProfiles(std::string data_dir) : data_dir_(std::move(data_dir)) {}
 
-  // The file of a container's filter; empty: it has none. A container that may not listen gets the
-  // default one without these calls, also where it names a file.
-  Result<std::string> FileFor(const node::ContainerSecurity& security, bool listens = true);
+  // The file of a container's filter; empty: it has none. A container whose ports are closed gets
+  // the default one without these calls, also where it names a file.
+  Result<std::string> FileFor(const node::ContainerSecurity& security, Ports ports);
 
  private:
   Result<std::string> Localhost(const std::string& name);
   Result<std::string> Keep(const std::string& filter);
 
   std::string data_dir_;
-  // By the capabilities that matter, and by whether it may listen.
-  std::map<std::pair<node::CapabilitySet, bool>, std::string> defaults_;
+  // By the capabilities that matter, and by whether it may open ports.
+  std::map<std::pair<node::CapabilitySet, Ports>, std::string> defaults_;
   std::map<std::string, std::string> localhost_;  // by the profile's text
 };
 

@@ -57,7 +57,7 @@ TEST(SeccompProfiles, TheDefaultRefusesWhatPodsDoNotNeed) {
 }
 
 TEST(SeccompProfiles, WhatRunsOnTheMachinesNetworkCannotListen) {
-  auto filter = CompileDefaultFilter(node::DefaultCapabilities(), false);
+  auto filter = CompileDefaultFilter(node::DefaultCapabilities(), Ports::kClosed);
   ASSERT_TRUE(filter.ok()) << filter.status().ToString();
   EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_bind, -1, 0, 0); }), EPERM);
   EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_listen, -1, 0); }), EPERM);
@@ -69,12 +69,12 @@ TEST(SeccompProfiles, WhatRunsOnTheMachinesNetworkCannotListen) {
   TempDir dir;
   SeccompProfiles profiles(dir.path());
   node::ContainerSecurity security;
-  auto quiet = profiles.FileFor(security, false);
+  auto quiet = profiles.FileFor(security, Ports::kClosed);
   ASSERT_TRUE(quiet.ok());
-  EXPECT_NE(*quiet, *profiles.FileFor(security));
+  EXPECT_NE(*quiet, *profiles.FileFor(security, Ports::kMayOpen));
   security.seccomp.kind = node::SecurityProfile::Kind::kLocalhost;
   security.seccomp.name = "all.json";
-  EXPECT_EQ(*profiles.FileFor(security, false), *quiet);
+  EXPECT_EQ(*profiles.FileFor(security, Ports::kClosed), *quiet);
 }
 
 TEST(SeccompProfiles, ACapabilityOpensItsCalls) {
@@ -126,28 +126,29 @@ TEST(SeccompProfiles, FiltersAreKeptAsFiles) {
   TempDir dir;
   SeccompProfiles profiles(dir.path());
   node::ContainerSecurity security;
-  auto first = profiles.FileFor(security);
+  auto first = profiles.FileFor(security, Ports::kMayOpen);
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   EXPECT_TRUE(FileExists(*first));
   // NET_ADMIN opens no call: the same filter does.
   security.capabilities |= node::CapabilitySet{1}
                            << node::CapabilityNumber("NET_ADMIN").value_or(0);
-  EXPECT_EQ(*profiles.FileFor(security), *first);
+  EXPECT_EQ(*profiles.FileFor(security, Ports::kMayOpen), *first);
   security.seccomp.kind = node::SecurityProfile::Kind::kLocalhost;
   security.seccomp.name = "team/mine.json";
-  EXPECT_EQ(profiles.FileFor(security).status().code(), Code::kForbidden);
+  EXPECT_EQ(profiles.FileFor(security, Ports::kMayOpen).status().code(), Code::kForbidden);
   ASSERT_TRUE(MakeDirs(dir.path() + "/seccomp/team").ok());
   ASSERT_TRUE(WriteFileAtomically(dir.path() + "/seccomp/team/mine.json",
                                   R"({"defaultAction": "SCMP_ACT_ALLOW"})")
                   .ok());
-  auto own = profiles.FileFor(security);
+  auto own = profiles.FileFor(security, Ports::kMayOpen);
   ASSERT_TRUE(own.ok()) << own.status().ToString();
   EXPECT_NE(*own, *first);
   security.seccomp.name = "../pki/ca.key";
-  EXPECT_NE(profiles.FileFor(security).status().message().find("must be a path below"),
-            std::string::npos);
+  EXPECT_NE(
+      profiles.FileFor(security, Ports::kMayOpen).status().message().find("must be a path below"),
+      std::string::npos);
   security.seccomp.kind = node::SecurityProfile::Kind::kUnconfined;
-  EXPECT_EQ(*profiles.FileFor(security), "");
+  EXPECT_EQ(*profiles.FileFor(security, Ports::kMayOpen), "");
 }
 
 }  // namespace

@@ -332,7 +332,8 @@ Status PodNetwork::EnterNew(int slot) const {
     return ::unshare(CLONE_NEWNET) == 0 ? Status::Ok()
                                         : ErrnoStatus(errno, "new network namespace");
   }
-  SWELL_ASSIGN_OR_RETURN(const Namespaces made, MakeNamespaces(PodIdMap(FirstIdOf(slot)), true));
+  SWELL_ASSIGN_OR_RETURN(const Namespaces made,
+                         MakeNamespaces(PodIdMap(FirstIdOf(slot)), NetworkNamespace::kMade));
   if (::setns(made.net.get(), CLONE_NEWNET) != 0) {
     return ErrnoStatus(errno, "enter network namespace");
   }

@@ -31,13 +31,17 @@ int OpenIn(int dir, const std::string& relative) {
 
 std::string DescriptorPath(const UniqueFd& file) { return StrCat("/proc/self/fd/", file.get()); }
 
-Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make) {
+Result<UniqueFd> OpenBeneath(const std::string& dir,
+                             const std::string& relative,
+                             MissingDirs missing) {
   const UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
-  return OpenBeneath(base, relative, make);
+  return OpenBeneath(base, relative, missing);
 }
 
-Result<UniqueFd> OpenBeneath(const UniqueFd& base, const std::string& relative, bool make) {
+Result<UniqueFd> OpenBeneath(const UniqueFd& base,
+                             const std::string& relative,
+                             MissingDirs missing) {
   auto failed = [&](int error) {
     // The errors of a link that leads out of the directory, and of a circle of links.
     if (error == EXDEV || error == ELOOP) {
@@ -46,7 +50,7 @@ Result<UniqueFd> OpenBeneath(const UniqueFd& base, const std::string& relative, 
     return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
   };
   if (const int fd = OpenIn(base.get(), relative); fd >= 0) return UniqueFd(fd);
-  if (errno != ENOENT || !make) return failed(errno);
+  if (errno != ENOENT || missing == MissingDirs::kAreAnError) return failed(errno);
   std::string so_far;
   for (std::string_view step : Split(relative, '/')) {
     if (step.empty() || step == ".") continue;

@@ -13,12 +13,17 @@ namespace swell::process {
 // A path through /proc to this open file. It leads to the file also after the file is renamed.
 std::string DescriptorPath(const UniqueFd& file);
 
-// Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; with `make`,
-// what is missing becomes directories. kInvalid when the path leads out of it.
-Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make = true);
+enum class MissingDirs { kAreMade, kAreAnError };
+// Opens dir/relative (O_PATH), following links only as long as they stay in `dir`. kInvalid when
+// the path leads out of it.
+Result<UniqueFd> OpenBeneath(const std::string& dir,
+                             const std::string& relative,
+                             MissingDirs missing = MissingDirs::kAreMade);
 
 // The same below a directory that is open.
-Result<UniqueFd> OpenBeneath(const UniqueFd& dir, const std::string& relative, bool make = true);
+Result<UniqueFd> OpenBeneath(const UniqueFd& dir,
+                             const std::string& relative,
+                             MissingDirs missing = MissingDirs::kAreMade);
 
 // Opens root/path (O_PATH) as if `root` were the root: absolute links lead to places in it. `path`
 // is absolute.

@@ -263,7 +263,8 @@ Result<UniqueFd> OpenSource(const ShimMount& mount) {
   auto opened = OpenInRoot(std::string(kOldRoot), mount.source);
   if (!opened.ok()) return opened.status().WithContext("volume");
   if (mount.sub_path.empty()) return opened;
-  return OpenBeneath(*opened, mount.sub_path, !mount.of_host);
+  return OpenBeneath(*opened, mount.sub_path,
+                     mount.of_host ? MissingDirs::kAreAnError : MissingDirs::kAreMade);
 }
 
 bool IsDirectory(const UniqueFd& file) {
@@ -330,7 +331,7 @@ Result<UniqueFd> OwnersOf(const ShimSpec& spec, const ShimMount& mount, int user
   }
   const IdMap map = OwnIds(spec);
   if (map.users.empty() || map.groups.empty()) return UniqueFd();
-  SWELL_ASSIGN_OR_RETURN(Namespaces made, MakeNamespaces(map, false));
+  SWELL_ASSIGN_OR_RETURN(Namespaces made, MakeNamespaces(map, NetworkNamespace::kNone));
   return std::move(made.user);
 }
 
@@ -379,7 +380,8 @@ Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace
   SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source), spec.first_id));
   SWELL_ASSIGN_OR_RETURN(const UniqueFd owners, OwnersOf(spec, mount, user_namespace));
   Result<UniqueFd> mapped = UniqueFd();
-  if (owners.valid()) mapped = CloneMapped(source.get(), owners.get(), mount.read_only);
+  const MountAccess access = mount.read_only ? MountAccess::kReadOnly : MountAccess::kReadWrite;
+  if (owners.valid()) mapped = CloneMapped(source.get(), owners.get(), access);
   // Below a directory of the machine there may be file systems that cannot translate, such as /proc
   // below /: all files are nobody's then.
   const bool plain = mount.of_host && mapped.status().code() == Code::kUnavailable;

@@ -83,7 +83,8 @@ IdMap PodIdMap(int64_t first_outside) {
   return {{all}, {all}};
 }
 
-Result<Namespaces> MakeNamespaces(const IdMap& map, bool with_network) {
+Result<Namespaces> MakeNamespaces(const IdMap& map, NetworkNamespace network) {
+  const bool with_network = network == NetworkNamespace::kMade;
   std::vector<char> stack(kStackBytes);
   char* top = stack.data() + kStackBytes;
   top -= reinterpret_cast<uintptr_t>(top) % 64;
@@ -97,8 +98,9 @@ Result<Namespaces> MakeNamespaces(const IdMap& map, bool with_network) {
   return made;
 }
 
-Result<UniqueFd> CloneMapped(int file, int user_namespace, bool read_only) {
-  return CloneTree(file, user_namespace, read_only ? MOUNT_ATTR_RDONLY : 0, AT_RECURSIVE);
+Result<UniqueFd> CloneMapped(int file, int user_namespace, MountAccess access) {
+  const int attributes = access == MountAccess::kReadOnly ? MOUNT_ATTR_RDONLY : 0;
+  return CloneTree(file, user_namespace, attributes, AT_RECURSIVE);
 }
 
 Status CheckMappable(const std::string& path, int user_namespace) {

@@ -34,12 +34,14 @@ struct Namespaces {
   UniqueFd user;
   UniqueFd net;  // invalid unless asked for
 };
-// A user namespace, and a network namespace that belongs to it.
-Result<Namespaces> MakeNamespaces(const IdMap& map, bool with_network);
+enum class NetworkNamespace { kNone, kMade };
+// A user namespace and, if wanted, a network namespace that belongs to it.
+Result<Namespaces> MakeNamespaces(const IdMap& map, NetworkNamespace network);
 
 // A copy of the mount at `file` (and of what is mounted below it) whose owners are translated by a
 // user namespace, not yet attached anywhere; kUnavailable where the file system cannot.
-Result<UniqueFd> CloneMapped(int file, int user_namespace, bool read_only);
+enum class MountAccess { kReadOnly, kReadWrite };
+Result<UniqueFd> CloneMapped(int file, int user_namespace, MountAccess access);
 // Whether the file system at `path` can, whatever is mounted below.
 Status CheckMappable(const std::string& path, int user_namespace);
 // Attaches what CloneMapped gave.

@@ -18,7 +18,7 @@ namespace {
 Status MountLayer(const std::string& layer, int user_namespace, const std::string& at) {
   const UniqueFd files(::open(layer.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!files.valid()) return ErrnoStatus(errno, "open layer " + layer);
-  auto mapped = CloneMapped(files.get(), user_namespace, true);
+  auto mapped = CloneMapped(files.get(), user_namespace, MountAccess::kReadOnly);
   if (!mapped.ok()) return mapped.status().WithContext("layer " + layer);
   SWELL_RETURN_IF_ERROR(MakeDirs(at));
   return AttachMount(*mapped, at);
