@@ -231,7 +231,7 @@ int64_t FailuresInVain(JobPass& pass) {
     if (api::HasEnded(*pod) || api::IsDeleting(*pod) || !api::IsBound(*pod)) return 0;
     if (!failure || !failure->repeats() || failure->settles) return 0;
     if (failure->exit_code) {
-      const auto run = LastFailedRun(*pod, /*before=*/true);
+      const auto run = LatestFailure(*pod, Runs::kEarlier);
       const bool at_once = !run || run->until - run->from < kAtOnce;
       if (!at_once || FailuresInPlace(*failure) < kFailuresHeld) return 0;
       most = std::max(most, FailuresInPlace(*failure));
@@ -395,7 +395,7 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
   const WallTime end = failure.time.value_or(pass.now);
   const FailedRun whole{api::StartTime(pod).value_or(end), end};
   ExplainMemory(pass, failure);
-  NoteCrash(pass, failure, LastFailedRun(pod, /*before=*/false).value_or(whole));
+  NoteCrash(pass, failure, LatestFailure(pod, Runs::kLast).value_or(whole));
 }
 
 // Members are not made yet, because those before them failed soon after their start.

@@ -76,7 +76,7 @@ double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
   const bool elastic = !api::Annotation(pod, api::keys::kMemberPriority).empty();
   if (api::IsDeleting(pod) || (elastic && UsesSdk(pod))) return 0;
   if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
-  const auto run = LastFailedRun(pod, /*before=*/false);
+  const auto run = LatestFailure(pod, Runs::kLast);
   return LostBetween(pod, gpus, run ? run->from : api::StartTime(pod).value_or(end), end);
 }
 
@@ -121,10 +121,11 @@ double GpusAskedBy(const json::Value& pod) {
   return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
 }
 
-std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before) {
+std::optional<FailedRun> LatestFailure(const json::Value& pod, Runs among) {
+  const std::string_view state = among == Runs::kEarlier ? "lastState" : "state";
   std::optional<FailedRun> last;
   for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
-    const json::Value* end = json::Find(status, {before ? "lastState" : "state", "terminated"});
+    const json::Value* end = json::Find(status, {state, "terminated"});
     if (end == nullptr || json::GetInt(*end, {"exitCode"}) == 0) continue;
     const auto until = api::ParseTime(json::GetString(*end, {"finishedAt"}));
     if (!until || (last && last->until >= *until)) continue;
@@ -135,7 +136,7 @@ std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before) {
 }
 
 double LossInPlace::Take(const json::Value& pod, double gpus) {
-  const auto run = LastFailedRun(pod, /*before=*/true);
+  const auto run = LatestFailure(pod, Runs::kEarlier);
   if (!run || run->until <= until_) return 0;
   until_ = run->until;
   return UsesSdk(pod) ? 0 : LostBetween(pod, gpus, run->from, run->until);

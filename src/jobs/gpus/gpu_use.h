@@ -26,9 +26,10 @@ double GpusAskedBy(const json::Value& pod);
 struct FailedRun {
   WallTime from, until;
 };
-// The latest failed run of a container of the pod: among containers that have ended or, with
-// `before`, among earlier runs of containers that were started again.
-std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before);
+// kLast: of containers that have ended. kEarlier: of containers that were started again.
+enum class Runs { kLast, kEarlier };
+// The latest failed run of a container of the pod.
+std::optional<FailedRun> LatestFailure(const json::Value& pod, Runs among);
 
 // GPU-seconds of work that nobody has saved, of a pod that fails or is preempted; 0 of any other. A
 // pod that failed by itself loses what its last run did since its last checkpoint. A victim loses
