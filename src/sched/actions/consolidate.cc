@@ -21,7 +21,8 @@ SearchOutcome ConsolidateFor(CycleContext& context,
   if (!group.preemptible) return SearchOutcome::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQueues(state, group, job.pods, pool, Tense::kFuture)) continue;
-    VictimSearchRequest request{.searcher = {.pool = pool}, .contested = contested};
+    VictimSearchRequest request{
+        .searcher = {.pool = pool}, .contested = contested, .explains = false};
     request.policy.pool = pool;
     request.policy.from = AllQueues(state, kNone);
     request.policy.must_move = true;
@@ -29,7 +30,7 @@ SearchOutcome ConsolidateFor(CycleContext& context,
     request.policy.min_runtime = [&state](const GroupState& it) {
       return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
     };
-    const SearchOutcome found = TryEvictFor(context, action, job, request, false);
+    const SearchOutcome found = TryEvictFor(context, action, job, request);
     if (found != SearchOutcome::kNothing) return found;
   }
   return SearchOutcome::kNothing;

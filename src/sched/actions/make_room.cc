@@ -165,8 +165,7 @@ void DecidePlan(CycleContext& context,
 SearchOutcome TryEvictFor(CycleContext& context,
                           const Action& action,
                           const WaitingJob& job,
-                          const VictimSearchRequest& request,
-                          bool explains) {
+                          const VictimSearchRequest& request) {
   State& state = context.state;
   SearcherKey searcher = request.searcher;
   searcher.action = action.Name();
@@ -174,7 +173,7 @@ SearchOutcome TryEvictFor(CycleContext& context,
   auto failed = context.searches.failed.find(key);
   if (failed != context.searches.failed.end()) {
     ++context.stats.groups_skipped;
-    if (explains) context.searches.said[job.group] = failed->second;
+    if (request.explains) context.searches.said[job.group] = failed->second;
     return SearchOutcome::kNothing;
   }
   if (request.policy.must_move && !EnoughInPieces(context, job, request.policy.pool)) {
@@ -193,7 +192,7 @@ SearchOutcome TryEvictFor(CycleContext& context,
     if (spent) context.result.more = true;
     // Cut short after others had their part of the budget, it deserves a try with all of it.
     if (!spent || whole_budget) context.searches.failed[key] = plan.because;
-    if (explains) context.searches.said[job.group] = plan.because;
+    if (request.explains) context.searches.said[job.group] = plan.because;
     return SearchOutcome::kNothing;
   }
   if (request.contested) return SearchOutcome::kDeferred;

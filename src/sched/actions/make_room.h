@@ -18,17 +18,20 @@ struct VictimSearchRequest {
   SearcherKey searcher;    // but its action
   bool contested = false;  // the place that is found may be another's yet: see consolidate.cc
   VictimPolicy policy;
+  bool explains = true;  // why it finds nothing becomes part of the job's waiting reason
 };
+
+// kSurplus: only members beyond their gangs' minimum.
+enum class Victims { kAny, kSurplus };
 
 enum class SearchOutcome { kStarted, kDeferred, kNothing, kOutOfBudget };
 
 // Searches victims for the job. When there are some, evicts them for the action and promises the
-// job their room. `explains`: why a search found nothing becomes part of the job's waiting reason.
+// job their room.
 SearchOutcome TryEvictFor(CycleContext& context,
                           const Action& action,
                           const WaitingJob& job,
-                          const VictimSearchRequest& request,
-                          bool explains);
+                          const VictimSearchRequest& request);
 
 // Which waiting jobs an action tries to help. Both answer alike for all jobs of one line.
 struct WaiterFilter {

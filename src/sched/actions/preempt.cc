@@ -22,8 +22,9 @@ class Preempt final : public Action {
     const auto eligible = [&](GroupId id) {
       return AnyBelow(context.state, context.state.groups[id]);
     };
-    ForWaiters(context, {.eligible = eligible},
-               [&](const WaitingJob& job) { return PreemptFor(context, *this, job, false); });
+    ForWaiters(context, {.eligible = eligible}, [&](const WaitingJob& job) {
+      return PreemptFor(context, *this, job, Victims::kAny);
+    });
   }
 };
 
@@ -32,7 +33,7 @@ class Preempt final : public Action {
 SearchOutcome PreemptFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
-                         bool surplus_only) {
+                         Victims victims) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
   // Growing beyond a minimum is not a reason to take from others of the same queue.
@@ -40,10 +41,11 @@ SearchOutcome PreemptFor(CycleContext& context,
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQuotas(state, group, job.pods, pool)) continue;
     VictimSearchRequest request{
-        .searcher = {.pool = pool, .queue = group.queue, .priority = group.priority}};
+        .searcher = {.pool = pool, .queue = group.queue, .priority = group.priority},
+        .explains = victims == Victims::kAny};
     request.policy.pool = pool;
     request.policy.from = {group.queue};
-    request.policy.surplus_only = surplus_only;
+    request.policy.surplus_only = victims == Victims::kSurplus;
     request.policy.eligible = [queue = group.queue,
                                priority = group.priority](const GroupState& it) {
       return it.queue == queue && it.preemptible && it.priority < priority;
@@ -51,7 +53,7 @@ SearchOutcome PreemptFor(CycleContext& context,
     request.policy.min_runtime = [&state](const GroupState& it) {
       return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
     };
-    const SearchOutcome found = TryEvictFor(context, action, job, request, !surplus_only);
+    const SearchOutcome found = TryEvictFor(context, action, job, request);
     if (found != SearchOutcome::kNothing) return found;
   }
   return SearchOutcome::kNothing;

@@ -8,11 +8,10 @@
 
 namespace swell::sched {
 
-// `surplus_only`: takes only members beyond their gangs' minimum.
 SearchOutcome PreemptFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
-                         bool surplus_only);
+                         Victims victims);
 
 // "priority 100 is above 50".
 std::string PriorityReason(const CycleContext& context,

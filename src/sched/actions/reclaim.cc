@@ -43,8 +43,9 @@ class Reclaim final : public Action {
     if (!any) return;
     const WaiterFilter filter{
         .feasible = [&](const WaitingJob& job) { return MayReclaimFor(context, job); }};
-    ForWaiters(context, filter,
-               [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
+    ForWaiters(context, filter, [&](const WaitingJob& job) {
+      return ReclaimFor(context, *this, job, Victims::kAny);
+    });
   }
 };
 
@@ -70,7 +71,7 @@ int64_t HeldBefore(
 SearchOutcome ReclaimFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
-                         bool surplus_only) {
+                         Victims victims) {
   State& state = context.state;
   if (state.counts.known_queues < 2) return SearchOutcome::kNothing;
   const GroupState& group = state.groups[job.group];
@@ -79,20 +80,22 @@ SearchOutcome ReclaimFor(CycleContext& context,
   if (!StaysWithinFairShare(context, group.queue, pool, job.need)) return SearchOutcome::kNothing;
   const ReclaimRules rules(context, group.queue, pool, job.need);
   VictimSearchRequest request{
-      .searcher = {.across_queues = true, .pool = pool, .queue = group.queue}};
+      .searcher = {.across_queues = true, .pool = pool, .queue = group.queue},
+      .explains = victims == Victims::kAny};
   request.policy.pool = state.pool_facts.live.size() == 1 ? kNone : pool;
-  request.policy.surplus_only = surplus_only;
+  request.policy.surplus_only = victims == Victims::kSurplus;
   request.policy.from = AllQueues(state, group.queue);
   request.policy.eligible = [](const GroupState& it) { return it.preemptible; };
   request.policy.min_runtime = [&](const GroupState& it) {
     return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
   };
   // A victim that only moves loses nothing, so its fair share does not matter.
-  if (!surplus_only && rules.MayMoveOthers()) {
+  if (victims == Victims::kAny && rules.MayMoveOthers()) {
     VictimSearchRequest moving = request;
     moving.searcher.moves_only = true;
     moving.policy.must_move = true;
-    const SearchOutcome found = TryEvictFor(context, action, job, moving, false);
+    moving.explains = false;
+    const SearchOutcome found = TryEvictFor(context, action, job, moving);
     if (found != SearchOutcome::kNothing) return found;
   }
   // Otherwise work could keep another project's quota for as long as its own minimum run time says.
@@ -104,7 +107,7 @@ SearchOutcome ReclaimFor(CycleContext& context,
   request.policy.protects = [&rules](QueueId victim, const QueueAmounts& charge) {
     return rules.WithinItsQuota(victim, charge);
   };
-  return TryEvictFor(context, action, job, request, !surplus_only);
+  return TryEvictFor(context, action, job, request);
 }
 
 std::string FairnessReason(const CycleContext& context,

@@ -8,11 +8,10 @@
 
 namespace swell::sched {
 
-// `surplus_only`: takes only members beyond their gangs' minimum.
 SearchOutcome ReclaimFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
-                         bool surplus_only);
+                         Victims victims);
 
 // "project b has a fair share of 4 GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair
 // share of 4 GPUs and a quota of 4 GPUs".

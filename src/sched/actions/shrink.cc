@@ -29,8 +29,9 @@ class Shrink final : public Action {
       return state.counts.known_queues > 1 || AnyBelow(state, state.groups[id]);
     };
     ForWaiters(context, {.eligible = eligible}, [&](const WaitingJob& job) {
-      const SearchOutcome found = ReclaimFor(context, *this, job, true);
-      return found != SearchOutcome::kNothing ? found : PreemptFor(context, *this, job, true);
+      const SearchOutcome found = ReclaimFor(context, *this, job, Victims::kSurplus);
+      return found != SearchOutcome::kNothing ? found
+                                              : PreemptFor(context, *this, job, Victims::kSurplus);
     });
   }
 };
