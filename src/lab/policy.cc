@@ -16,12 +16,6 @@ int ClusterShape::nodes() const {
   return sum;
 }
 
-int ClusterShape::FirstNode(int group) const {
-  int first = 0;
-  for (int i = 0; i < group; ++i) first += groups[i].nodes;
-  return first;
-}
-
 int ClusterShape::GroupOf(int node) const {
   int group = 0;
   for (; node >= groups[group].nodes; ++group) node -= groups[group].nodes;

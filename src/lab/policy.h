@@ -50,7 +50,6 @@ struct ClusterShape {
   int nodes() const;
   // For a cluster with one type of GPU.
   int gpus_per_node() const { return groups.front().gpus_per_node; }
-  int FirstNode(int group) const;
   int GroupOf(int node) const;
   std::string ToString() const;  // "16x4", "6x4:aws,2x8:dgx-ext"
 };

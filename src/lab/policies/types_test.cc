@@ -27,7 +27,6 @@ TEST(ClusterShape, NodesAreNumberedThrough) {
   EXPECT_EQ(shape.nodes(), 3);
   EXPECT_EQ(shape.GroupOf(1), 0);
   EXPECT_EQ(shape.GroupOf(2), 1);
-  EXPECT_EQ(shape.FirstNode(1), 2);
   EXPECT_EQ(shape.ToString(), "2x2:aws,1x2:fast");
   EXPECT_EQ(ClusterShape(16, 4).ToString(), "16x4");
 }

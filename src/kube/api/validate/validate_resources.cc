@@ -319,14 +319,6 @@ void CheckQuantity(std::string_view name,
   }
 }
 
-void CheckResourceList(const Value& list, const std::string& path, FieldErrors& errors) {
-  for (const auto& member : json::GetObject(list, {})) {
-    const std::string_view name = member.key();
-    CheckContainerResourceName(name, PathKey(path, name), errors);
-    CheckQuantity(name, member.value(), PathKey(path, name), errors);
-  }
-}
-
 namespace {
 
 using NameCheck = void(std::string_view name, const std::string& at, FieldErrors& errors);

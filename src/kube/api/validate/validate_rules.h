@@ -22,8 +22,6 @@ void CheckQuantity(std::string_view name,
                    const json::Value& value,
                    const std::string& at,
                    FieldErrors& errors);
-// A map of resource names to quantities.
-void CheckResourceList(const json::Value& list, const std::string& path, FieldErrors& errors);
 void CheckResources(const json::Value& resources, const std::string& path, FieldErrors& errors);
 // The amounts of a pod as a whole, in its spec: `path` is theirs.
 void CheckWholePod(const json::Value& spec, const std::string& path, FieldErrors& errors);
