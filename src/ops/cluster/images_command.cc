@@ -382,8 +382,8 @@ cli::Command ImagesCommand() {
                       .summary = "Manage container images on this machine.",
                       .standalone = true};
   images.notes =
-      "A name means the image of that name in the store, else the catalogue's entry, else the "
-      "image in its registry. See docs/images.md.";
+      "A name means the first of these that exists: the image in the store, the entry of the "
+      "catalogue, the image in its registry. See docs/images.md.";
   images.children = {
       {.name = "list",
        .aliases = {"ls"},

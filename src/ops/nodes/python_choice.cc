@@ -85,10 +85,10 @@ std::string InPath(const std::string& path) {
 void AddPythonFlag(cli::Flags& flags, std::string& file) {
   flags.Text(
       "--python", &file, "FILE",
-      "Python that the catalogue's images run, with the packages of its environment "
-      "(default: the one of the last --python, else the first that has torch of "
-      "$VIRTUAL_ENV/bin/python3, $CONDA_PREFIX/bin/python3 and the python3 beside this "
-      "program, else /usr/bin/python3, else the first python3 of PATH that is not a script)");
+      "Python that the catalogue's images run, with the packages of its environment (default: the "
+      "one that --python named last; without one, the first that has torch among "
+      "$VIRTUAL_ENV/bin/python3, $CONDA_PREFIX/bin/python3 and the python3 beside this program; if "
+      "none has torch, /usr/bin/python3, or the first python3 of PATH that is not a script)");
 }
 
 Status CheckPython(std::string& file) {
