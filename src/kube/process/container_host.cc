@@ -152,10 +152,10 @@ struct ContainerHost::DiskPlaces {
 
 ContainerHost::DiskPlaces ContainerHost::PlacesOf(const ProcessPod& pod) {
   DiskPlaces places;
-  for (const node::VolumeSpec& volume : pod.spec.volumes) {
-    const auto found = pod.volumes.find(volume.name);
-    if (volume.kind != node::VolumeSpec::Kind::kEmptyDir || found == pod.volumes.end()) continue;
-    places.volumes[volume.name] = found->second.path;
+  for (const auto& [name, volume] : pod.volumes) {
+    // Those in memory are elsewhere.
+    const bool on_disk = volume.path.starts_with(pod.dir + "/");
+    if (volume.scratch && on_disk) places.volumes[name] = volume.path;
   }
   for (const auto& [name, container] : pod.containers) {
     std::vector<std::string>& dirs = places.containers[name];

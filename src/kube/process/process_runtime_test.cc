@@ -696,6 +696,25 @@ TEST_F(ProcessRuntimeTest, RunsAsTheUserAndGroupsThatAreAskedFor) {
   EXPECT_NE(log.find("kept\n"), std::string::npos) << log;
 }
 
+TEST_F(ProcessRuntimeTest, TheNextAgentMeasuresVolumesOnDiskToo) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes.resize(2);
+  sandbox.volumes[0].name = "disk";
+  sandbox.volumes[0].kind = VolumeSpec::Kind::kEmptyDir;
+  sandbox.volumes[1].name = "memory";
+  sandbox.volumes[1].kind = VolumeSpec::Kind::kMemory;
+  Create(sandbox);
+  const std::string file = PodDir("pod-a") + "/volumes/disk/file";
+  ASSERT_TRUE(WriteFileAtomically(file, std::string(100'000, 'x')).ok());
+  runtime_.reset();
+  Open();
+  std::optional<node::DiskUse> use;
+  runtime_->MeasureDisk("pod-a", [&use](node::DiskUse measured) { use = std::move(measured); });
+  ASSERT_TRUE(Until([&] { return use.has_value(); }));
+  ASSERT_EQ(use->volumes.size(), 1u);
+  EXPECT_GE(use->volumes["disk"], 100'000);
+}
+
 TEST_F(PlainProcessTest, RunsAsAnotherUserWhereItMay) {
   Create(Sandbox("pod-a"));
   ContainerSpec spec = Shell("pod-a", "id -u");
