@@ -35,6 +35,7 @@
 #include "ops/cluster/http_dialer.h"
 #include "ops/cluster/last_port.h"
 #include "ops/nodes/job_logs.h"
+#include "ops/nodes/machine_limits.h"
 #include "ops/nodes/old_nodes.h"
 #include "ops/nodes/pod_runtime.h"
 #include "ops/nodes/python_choice.h"
@@ -357,6 +358,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(
   ops::MarkNodes(impl->node_configs);
   SWELL_RETURN_IF_ERROR(ops::KeepImageStore(options.data_dir, options.image_store));
   SWELL_ASSIGN_OR_RETURN(const ops::RuntimeKind kind, ops::ParseRuntimeKind(options.runtime));
+  if (kind.simulated) ops::ForgetMachineLimits(options.data_dir);
   std::string python;
   if (kind.processes()) {
     SWELL_ASSIGN_OR_RETURN(python, ops::TakePython(options.data_dir, options.python));

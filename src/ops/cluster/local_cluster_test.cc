@@ -1,11 +1,19 @@
 // What `swell status` says of a cluster that this process runs.
 #include <unistd.h>
 
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
 #include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 #include "json/value.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/process/hosted_runtime.h"
 #include "ops/commands.h"
 #include "ops/data_dir.h"
+#include "ops/nodes/machine_limits.h"
+#include "ops/nodes/pod_runtime.h"
 
 namespace swell::ops {
 namespace {
@@ -47,6 +55,17 @@ TEST_F(LocalClusterTest, StatusOfAClusterWithoutPagesHasNoSuchLine) {
   EXPECT_EQ(out_.find("Pages"), std::string::npos) << out_;
   EXPECT_EQ(RunStatus({"-o", "json"}), 0);
   EXPECT_EQ(out_.find("pages"), std::string::npos) << out_;
+}
+
+// An agent whose pods are simulated names a directory that a cluster may be running in.
+TEST_F(LocalClusterTest, OnlyWhoHasLockedTheDirectoryForgetsTheMachinesLimits) {
+  ASSERT_TRUE(process::WriteLimits(dir_.path, {"cgroups: not writable"}).ok());
+  RealClock clock;
+  net::Reactor core;
+  ASSERT_TRUE(PodRuntime::Make("simulated", core, clock, {.data_dir = dir_.path}).ok());
+  EXPECT_EQ(MachineLimits(dir_), std::vector<std::string>{"cgroups: not writable"});
+  ForgetMachineLimits(dir_);
+  EXPECT_TRUE(MachineLimits(dir_).empty());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ops/nodes/machine_limits.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
 
+std::string LimitsFile(const DataDir& dir) { return StrCat(dir.path, "/", process::kLimitsFile); }
+
 std::pair<std::string_view, std::string_view> WhatAndWhy(std::string_view limit) {
   const size_t colon = limit.find(": ");
   if (colon == std::string_view::npos) return {limit, {}};
@@ -22,7 +25,7 @@ std::pair<std::string_view, std::string_view> WhatAndWhy(std::string_view limit)
 
 std::vector<std::string> MachineLimits(const DataDir& dir) {
   std::vector<std::string> limits;
-  auto text = ReadFile(StrCat(dir.path, "/", process::kLimitsFile), kFileBytesMax);
+  auto text = ReadFile(LimitsFile(dir), kFileBytesMax);
   if (!text.ok()) return limits;
   auto value = json::Parse(*text);
   if (!value.ok() || !value->is_array()) return limits;
@@ -31,6 +34,8 @@ std::vector<std::string> MachineLimits(const DataDir& dir) {
   }
   return limits;
 }
+
+void ForgetMachineLimits(const DataDir& dir) { std::remove(LimitsFile(dir).c_str()); }
 
 std::string FormatMachineLimits(const std::vector<std::string>& limits) {
   if (limits.empty()) return {};

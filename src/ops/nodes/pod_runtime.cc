@@ -1,7 +1,5 @@
 #include "ops/nodes/pod_runtime.h"
 
-#include <cstdio>
-
 #include "base/strings.h"
 #include "kube/cri/cri_runtime.h"
 #include "kube/node/runtime/simulated_runtime.h"
@@ -62,8 +60,6 @@ Result<std::unique_ptr<PodRuntime>> PodRuntime::Make(const std::string& kind,
   SWELL_ASSIGN_OR_RETURN(const RuntimeKind parsed, ParseRuntimeKind(kind));
   std::unique_ptr<PodRuntime> made(new PodRuntime(core));
   if (parsed.simulated) {
-    // It is from an earlier start, whose pods were processes.
-    std::remove(StrCat(options.data_dir, "/", process::kLimitsFile).c_str());
     made->runtime_ = std::make_unique<node::SimulatedRuntime>(core, clock);
     return made;
   }
