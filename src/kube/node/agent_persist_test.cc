@@ -48,6 +48,18 @@ TEST_F(PersistTest, AStateThatCannotBeWrittenIsTold) {
   EXPECT_FALSE(api_->Has(kPods, "victim"));
 }
 
+TEST_F(PersistTest, ADiskThatIsFullIsToldBeforeTheStateIsLost) {
+  runtime_.SetPersistForTest(seconds(100), swell::Status::Ok(),
+                             swell::Status(Code::kNoSpace, "3 MiB are missing in /checkpoints"));
+  Create("victim", std::string(kFourGpus));
+  api_->Delete(kPods, "victim", 30);
+  sim_.Advance(seconds(2));
+  EXPECT_TRUE(Saw("CheckpointDelayed"));
+  sim_.Advance(seconds(100));
+  EXPECT_FALSE(api_->Has(kPods, "victim"));
+  EXPECT_FALSE(Saw("CheckpointNotSaved"));
+}
+
 TEST_F(PersistTest, AForcedDeletionKeepsTheCopyUntilItIsWritten) {
   const std::string uid = Create("victim", std::string(kFourGpus));
   api_->Delete(kPods, "victim", 0);

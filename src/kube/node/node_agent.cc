@@ -466,7 +466,9 @@ void NodeAgent::StartWorker(const json::SharedValue& pod) {
 
 // The agent that told the pod's end may have been killed before the runtime had released it.
 void NodeAgent::ReleaseEnded(const json::SharedValue& pod) {
-  plugs_.runtime.Stop(std::string(api::Uid(*pod)),
+  plugs_.runtime.Stop(std::string(api::Uid(*pod)), scope_.Wrap([this, pod](const Status& why) {
+    TellDelayedState(*this, *pod, why);
+  }),
                       scope_.Wrap([this, pod](const Status& persisted) {
                         if (!persisted.ok()) TellLostState(*this, *pod, persisted);
                       }));

@@ -38,7 +38,11 @@ ContainerHost::ContainerHost(Executor& core,
       events_(std::move(events)),
       store_(std::move(options)),
       streams_(core, reactor),
-      dialer_(reactor, streams_) {}
+      dialer_(reactor, streams_),
+      states_({.executor = reactor, .clock = clock_, .background = [this](auto work) {
+                 if (!saver_) saver_ = std::make_unique<IdleWorker>();
+                 saver_->Post(std::move(work));
+               }}) {}
 
 // Watches end before their descriptors, and both before the reactor: see the order of the members.
 ContainerHost::~ContainerHost() = default;
@@ -250,30 +254,16 @@ void ContainerHost::WriteNotice(const std::string& uid, const std::string& json)
   }
 }
 
-void ContainerHost::Persist(const std::string& uid, std::function<void(const Status&)> done) {
-  if (const auto under_way = persisting_.find(uid); under_way != persisting_.end()) {
-    return under_way->second.push_back(std::move(done));
-  }
+void ContainerHost::Persist(const std::string& uid,
+                            StateWriter::Callback on_delay,
+                            StateWriter::Callback done) {
+  if (states_.Join(uid, on_delay, done)) return;
   const ProcessPod* pod = store_.Find(uid);
   auto left = pod == nullptr || pod->running() ? std::nullopt : FindLeftState(store_, *pod);
   if (!left) return done(Status::Ok());
-  persisting_[uid].push_back(std::move(done));
-  auto finish = scope_.Wrap([this, uid, begin = clock_.Steady()](const Status& status) {
-    const Duration took = clock_.Steady() - begin;
-    if (status.ok()) {
-      SWELL_LOG_INFO("process", "state persisted", {"uid", uid},
-                     {"ms", std::to_string(took.count() / 1'000'000)});
-    }
-    auto waiting = persisting_.extract(uid);
-    for (auto& done : waiting.mapped()) done(status);
-  });
-  auto folder = store_.MakeCheckpointDir(*pod, /*other_user=*/false);
-  if (!folder.ok()) return finish(folder.status());
-  if (!savers_) savers_ = std::make_unique<IdleWorker>();
-  savers_->Post([this, left = std::move(*left), folder = std::move(*folder), finish] {
-    const Status status = PersistState(left, folder);
-    reactor_.Post([finish, status] { finish(status); });
-  });
+  const auto folder = store_.MakeCheckpointDir(*pod, /*other_user=*/false);
+  if (!folder.ok()) return done(folder.status());
+  states_.Write(uid, std::move(*left), *folder, std::move(on_delay), std::move(done));
 }
 
 bool ContainerHost::IsRunning(const ContainerRef& ref) const {
@@ -297,13 +287,15 @@ void ContainerHost::BeginRemoval(ProcessPod& pod, std::function<void(const Statu
 
 // The agent that saw the pod's end may have been killed before the disk had the state.
 void ContainerHost::FinishRemoval(const std::string& uid) {
-  Persist(uid, [this, uid](const Status& persisted) {
-    if (!persisted.ok()) {
-      SWELL_LOG_WARNING("process", "state not persisted", {"uid", uid},
-                        {"error", persisted.ToString()});
-    }
-    RemoveNow(uid);
-  });
+  Persist(
+      uid, [](const Status&) {},
+      [this, uid](const Status& persisted) {
+        if (!persisted.ok()) {
+          SWELL_LOG_WARNING("process", "state not persisted", {"uid", uid},
+                            {"error", persisted.ToString()});
+        }
+        RemoveNow(uid);
+      });
 }
 
 Result<ProcessContainer*> ContainerHost::FindRunning(const ContainerRef& ref) const {
@@ -358,6 +350,7 @@ void ContainerHost::Probe(const std::string& uid,
 // ---- the end ----
 
 void ContainerHost::Shutdown(std::function<void()> done) {
+  states_.WaitNoMore();
   std::vector<std::string> uids;
   for (const auto& [uid, pod] : store_.pods()) {
     // A pod that has ended holds nothing but its logs, which stay.

@@ -26,6 +26,7 @@
 #include "kube/process/network/net_probe.h"
 #include "kube/process/pod_dialer.h"
 #include "kube/process/pod_store.h"
+#include "kube/process/state_writer.h"
 #include "kube/process/streams/fd_stream.h"
 
 namespace swell::process {
@@ -80,8 +81,8 @@ class ContainerHost {
   void UpdateVolume(const std::string& uid, const node::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
   // Writes to disk the state that a process of the pod left in memory, if one did. Nothing of the
-  // pod runs any more.
-  void Persist(const std::string& uid, std::function<void(const Status&)> done);
+  // pod runs any more. Callbacks as StateWriter's.
+  void Persist(const std::string& uid, StateWriter::Callback on_delay, StateWriter::Callback done);
   Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const {
     return store_.LogPath(ref, kept_of);
   }
@@ -141,9 +142,9 @@ class ContainerHost {
   uint64_t next_probe_ = 1;
   UsageMeter meter_;
   SteadyTime last_measured_;
-  std::unique_ptr<IdleWorker> disks_;   // measures what pods have on disk; from the first one on
-  std::unique_ptr<IdleWorker> savers_;  // writes checkpoints; from the first one on
-  std::map<std::string, std::vector<std::function<void(const Status&)>>> persisting_;  // by pod uid
+  std::unique_ptr<IdleWorker> disks_;  // measures what pods have on disk; from the first one on
+  std::unique_ptr<IdleWorker> saver_;  // writes checkpoints; from the first one on
+  StateWriter states_;
   std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last reported
 
  protected:

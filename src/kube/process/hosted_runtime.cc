@@ -134,13 +134,19 @@ void HostedRuntime::Resize(const ContainerRef& container,
   });
 }
 
-void HostedRuntime::Stop(const std::string& pod_uid, std::function<void(const Status&)> done) {
-  OnHost([core = &core_, pod_uid, done = std::move(done)](ContainerHost& host) {
-    // What is in memory goes with the pod's other scratch space.
-    host.Persist(pod_uid, [core, pod_uid, done, &host](const Status& status) {
-      host.Stop(pod_uid);
-      core->Post([done, status] { done(status); });
-    });
+void HostedRuntime::Stop(const std::string& pod_uid,
+                         std::function<void(const Status&)> on_delay,
+                         std::function<void(const Status&)> done) {
+  OnHost([core = &core_, pod_uid, on_delay = std::move(on_delay),
+          done = std::move(done)](ContainerHost& host) {
+    host.Persist(
+        pod_uid,
+        [core, on_delay](const Status& why) { core->Post([on_delay, why] { on_delay(why); }); },
+        [core, pod_uid, done, &host](const Status& status) {
+          // What is in memory goes with the pod's other scratch space.
+          host.Stop(pod_uid);
+          core->Post([done, status] { done(status); });
+        });
   });
 }
 

@@ -50,7 +50,9 @@ class HostedRuntime : public node::Runtime {
   void Resize(const node::ContainerRef& container,
               const node::CpuAndMemory& amounts,
               std::function<void(const Status&)> done) override;
-  void Stop(const std::string& pod_uid, std::function<void(const Status&)> done) override;
+  void Stop(const std::string& pod_uid,
+            std::function<void(const Status&)> on_delay,
+            std::function<void(const Status&)> done) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Exec(const node::ContainerRef& container,
             const node::ExecSpec& spec,

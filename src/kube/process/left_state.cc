@@ -82,8 +82,23 @@ Status PersistState(const LeftState& left, const std::string& folder) {
   // Its last name nobody looks for.
   ::rename(path(*tries).c_str(), path(*tries + 1).c_str());
   Status written = Write(left, AfterTries(left.file, *tries + 1), folder);
-  ::unlink(path(*tries + 1).c_str());
+  if (MayBeTriedAgain(written)) {
+    // It was not the state's fault.
+    ::rename(path(*tries + 1).c_str(), path(*tries).c_str());
+  } else {
+    ::unlink(path(*tries + 1).c_str());
+  }
   return written;
+}
+
+bool MayBeTriedAgain(const Status& status) {
+  return status.code() == Code::kNoSpace || status.code() == Code::kConflict;
+}
+
+void DropLeftState(const LeftState& left) {
+  if (const auto tries = TriesOf(left)) {
+    ::unlink(StrCat(left.report_dir, "/", AfterTries(left.file, *tries)).c_str());
+  }
 }
 
 }  // namespace swell::process

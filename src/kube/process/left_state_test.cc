@@ -2,6 +2,9 @@
 // before it is on disk.
 #include "kube/process/left_state.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "kube/process/process_testing.h"
 
 namespace swell::process {
@@ -98,6 +102,40 @@ TEST_F(LeftStateTest, AStateThatKillsEveryAgentIsGivenUp) {
   ASSERT_EQ(std::rename(Report("persist.json").c_str(), Report("persist.json.3").c_str()), 0);
   RestartAndRemove("pod-a");
   EXPECT_FALSE(OnDisk());
+}
+
+// An elastic job continues without the member that left a state.
+TEST_F(LeftStateTest, AProcessOfTheJobThatSavesItselfComesFirst) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  const std::string folder = data_dir_ + "/checkpoints/default/job";
+  UniqueFd lock(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  std::string delay;
+  std::optional<Status> stopped;
+  runtime_->Stop(
+      "pod-a", [&](const Status& why) { delay = why.message(); },
+      [&](const Status& status) { stopped = status; });
+  ASSERT_TRUE(Until([&] { return !delay.empty(); }));
+  EXPECT_EQ(delay, StrCat("a process of the job saves itself in ", folder));
+  EXPECT_FALSE(OnDisk());
+  lock = UniqueFd();
+  ASSERT_TRUE(Until([&] { return stopped.has_value(); }));
+  EXPECT_TRUE(stopped->ok()) << stopped->ToString();
+  EXPECT_TRUE(OnDisk());
+}
+
+TEST_F(LeftStateTest, WhatDoesNotFitIsDroppedWhenTheClusterEnds) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Leave(Sandbox("pod-a"));
+  const UniqueFd lock(::open((data_dir_ + "/checkpoints/default/job/.lock").c_str(),
+                             O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  bool down = false;
+  runtime_->Shutdown([&down] { down = true; });
+  ASSERT_TRUE(Until([&] { return down; }));
+  runtime_.reset();
+  EXPECT_FALSE(FileExists(PodDir("pod-a")));
 }
 
 TEST_F(LeftStateTest, WhatCannotBeWrittenKeepsNoPod) {

@@ -110,6 +110,12 @@ void LogLostState(const json::Value& pod, const Status& why) {
 
 }  // namespace
 
+void TellDelayedState(PodHost& host, const json::Value& pod, const Status& why) {
+  host.Event(pod, "Warning", "CheckpointDelayed",
+             StrCat("The state that the process left in memory is not on disk yet: ", why.message(),
+                    ". The node tries again for some minutes; the job waits for it"));
+}
+
 void TellLostState(PodHost& host, const json::Value& pod, const Status& why) {
   LogLostState(pod, why);
   host.Event(pod, "Warning", "CheckpointNotSaved",
@@ -422,7 +428,8 @@ void PodWorker::OnSandbox(Result<SandboxInfo> result) {
   }
   if (!record_.state.Handle(PodEvent::kSandboxReady)) {
     // The pod ended meanwhile.
-    return host_.runtime().Stop(record_.uid, [](const Status&) {});
+    return host_.runtime().Stop(
+        record_.uid, [](const Status&) {}, [](const Status&) {});
   }
   record_.sandbox = std::move(*result);
   sandbox_failures_ = 0;
@@ -653,10 +660,13 @@ void PodWorker::OnAllStopped() {
   kill_timer_.Cancel();
   names_subscription_.reset();
   // Also where an earlier worker told the end and this one knows no sandbox.
-  host_.runtime().Stop(record_.uid, scope_.Wrap([this](const Status& persisted) {
-    OnPersisted(persisted);
-    Sync();
-  }));
+  host_.runtime().Stop(record_.uid, scope_.Wrap([this](const Status& why) {
+    if (!stops_with_node_) TellDelayedState(host_, *record_.pod, why);
+  }),
+                       scope_.Wrap([this](const Status& persisted) {
+                         OnPersisted(persisted);
+                         Sync();
+                       }));
   host_.OnResourcesFreed();
 }
 

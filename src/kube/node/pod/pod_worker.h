@@ -29,6 +29,7 @@
 namespace swell::node {
 
 // As an event of the pod, and in the log.
+void TellDelayedState(PodHost& host, const json::Value& pod, const Status& why);
 void TellLostState(PodHost& host, const json::Value& pod, const Status& why);
 
 class PodWorker final : public PodObserver, public std::enable_shared_from_this<PodWorker> {

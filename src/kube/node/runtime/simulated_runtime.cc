@@ -275,7 +275,12 @@ void SimulatedRuntime::Signal(const ContainerRef& ref, int signal) {
       executor_.After(delay, [this, ref, signal] { End(ref, 128 + signal, signal, false); });
 }
 
-void SimulatedRuntime::Stop(const std::string&, std::function<void(const Status&)> done) {
+void SimulatedRuntime::Stop(const std::string&,
+                            std::function<void(const Status&)> on_delay,
+                            std::function<void(const Status&)> done) {
+  if (!persist_.delay.ok()) {
+    executor_.Post([on_delay = std::move(on_delay), why = persist_.delay] { on_delay(why); });
+  }
   Later(persist_.takes, [done = std::move(done), result = persist_.result] { done(result); });
 }
 

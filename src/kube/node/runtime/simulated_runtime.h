@@ -57,7 +57,9 @@ class SimulatedRuntime : public Runtime {
   void Resize(const ContainerRef& container,
               const CpuAndMemory& amounts,
               std::function<void(const Status&)> done) override;
-  void Stop(const std::string& pod_uid, std::function<void(const Status&)> done) override;
+  void Stop(const std::string& pod_uid,
+            std::function<void(const Status&)> on_delay,
+            std::function<void(const Status&)> done) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Exec(const ContainerRef& container,
             const ExecSpec& spec,
@@ -98,7 +100,9 @@ class SimulatedRuntime : public Runtime {
   void SetHealthForTest(const std::string& pod_uid, bool healthy);
   void SetDiskUseForTest(const std::string& pod_uid, DiskUse use);
   // What becomes of the state that pods leave in memory, and how long that takes, from now on.
-  void SetPersistForTest(Duration takes, Status result) { persist_ = {takes, std::move(result)}; }
+  void SetPersistForTest(Duration takes, Status result, Status delay = Status::Ok()) {
+    persist_ = {takes, std::move(result), std::move(delay)};
+  }
 
  private:
   struct Container {
@@ -111,7 +115,7 @@ class SimulatedRuntime : public Runtime {
   };
   struct Persist {
     Duration takes{0};
-    Status result;
+    Status result, delay;
   };
   struct Pod {
     SandboxSpec spec;

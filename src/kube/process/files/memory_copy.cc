@@ -1,7 +1,9 @@
 #include "kube/process/files/memory_copy.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +40,7 @@ constexpr size_t kChunkBytes = 4 << 20;
 constexpr std::string_view kCodecs[] = {"bytes", "pickle", "tensors", "objects"};
 // Not the SDK's, whose next save would remove a file that is still being written.
 constexpr std::string_view kTemporary = ".swell-persist-";
+constexpr const char* kLock = ".lock";
 
 Status Refuse(std::string_view why) {
   return Status(Code::kInvalid, StrCat("the copy in memory: ", why));
@@ -141,6 +144,41 @@ class Folder {
     if (::renameat(dir_.get(), from.c_str(), dir_.get(), to.c_str()) == 0) return Status::Ok();
     return ErrnoStatus(errno, StrCat("rename ", path_, "/", from));
   }
+  // The SDK's processes write under this lock, too. They are their user's, who may keep it for
+  // ever: nobody waits for it here.
+  Result<UniqueFd> Lock() const {
+    UniqueFd file = OpenLock();
+    if (!file.valid() && errno == ENOENT) {
+      const auto made = Make(kLock);
+      (void)made;  // somebody else may have been faster
+      file = OpenLock();
+    }
+    struct stat info {};
+    if (!file.valid() || ::fstat(file.get(), &info) != 0) {
+      return ErrnoStatus(errno, StrCat("open ", path_, "/", kLock));
+    }
+    if (!S_ISREG(info.st_mode)) {
+      return Status(Code::kInvalid, StrCat(path_, "/", kLock, ": not a plain file"));
+    }
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("lock ", path_, "/", kLock));
+    return Status(Code::kConflict, StrCat("a process of the job saves itself in ", path_));
+  }
+  // What agents left that were killed. Only who has the lock writes such files.
+  void RemoveTemporaries() const {
+    const auto names = ListDir(path_);
+    if (!names.ok()) return;
+    for (const std::string& name : *names) {
+      if (name.starts_with(kTemporary)) Remove(name);
+    }
+  }
+  // -1: not known.
+  int64_t FreeBytes() const {
+    struct statvfs disk {};
+    if (::fstatvfs(dir_.get(), &disk) != 0) return -1;
+    const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+    return static_cast<int64_t>(blocks * disk.f_frsize);
+  }
   void Remove(const std::string& name) const { ::unlinkat(dir_.get(), name.c_str(), 0); }
   bool IsNewer(const std::string& name, const timespec& than) const {
     struct stat info {};
@@ -153,6 +191,10 @@ class Folder {
   }
 
  private:
+  UniqueFd OpenLock() const {
+    return UniqueFd(::openat(dir_.get(), kLock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  }
+
   std::string path_, run_;
   UniqueFd dir_;
   struct stat owner_ {};
@@ -169,6 +211,15 @@ class StateFile {
  public:
   explicit StateFile(UniqueFd file) : file_(std::move(file)) {}
 
+  // Takes the room for so many bytes at once: a state that does not fit must not fill the disk of
+  // others first. Not every file system can; then a write fails.
+  Status Reserve(uint64_t bytes) {
+    const int error =
+        ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0 ? 0
+                                                                                         : errno;
+    const bool full = error == ENOSPC || error == EDQUOT;
+    return full ? ErrnoStatus(error, "the checkpoint") : Status::Ok();
+  }
   Status Write(std::string_view bytes) {
     hash_.Add(bytes);
     size_ += static_cast<int64_t>(bytes.size());
@@ -201,7 +252,13 @@ Status Pour(const MemoryCopy& copy,
   return Status::Ok();
 }
 
-Status WriteState(const MemoryCopy& copy, StateFile& file) {
+uint64_t BytesOf(const MemoryCopy& copy) {
+  uint64_t bytes = 0;
+  for (const MemoryCopy::Record& record : copy.records) bytes += record.size;
+  return bytes;
+}
+
+Status WriteRecords(const MemoryCopy& copy, StateFile& file) {
   std::string chunk(kChunkBytes, '\0');
   const auto write = [&file](std::string_view bytes) { return file.Write(bytes); };
   if (copy.records.front().name.empty()) return Pour(copy, copy.records.front(), write, chunk);
@@ -231,16 +288,41 @@ json::Value Manifest(const json::Value& index,
 }
 
 Status WriteManifest(const Folder& folder, const std::string& name, const json::Value& manifest) {
-  const std::string temporary = StrCat(kTemporary, name);
-  folder.Remove(temporary);
-  SWELL_ASSIGN_OR_RETURN(const UniqueFd file, folder.Make(temporary));
-  Status written = WriteAll(file.get(), json::PrintPretty(manifest, 1), "the checkpoint");
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd file, folder.Make(name));
+  SWELL_RETURN_IF_ERROR(WriteAll(file.get(), json::PrintPretty(manifest, 1), "the checkpoint"));
   // The node agent's own user need not be the job's.
-  if (written.ok() && ::fchmod(file.get(), 0644) != 0) written = ErrnoStatus(errno, "chmod");
-  if (written.ok() && ::fsync(file.get()) != 0) written = ErrnoStatus(errno, "sync the manifest");
-  if (written.ok()) written = folder.Rename(temporary, name);
-  if (!written.ok()) folder.Remove(temporary);
-  return written;
+  if (::fchmod(file.get(), 0644) != 0) return ErrnoStatus(errno, "chmod");
+  return ::fsync(file.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync the manifest");
+}
+
+Status WriteFiles(const MemoryCopy& copy, const Folder& folder) {
+  const std::string step = NameOfStep(json::GetInt(copy.index, {"step"}));
+  const std::string state_at = StrCat(kTemporary, step);
+  const std::string manifest_at = StrCat(kTemporary, step, ".json");
+  SWELL_ASSIGN_OR_RETURN(UniqueFd made, folder.Make(state_at));
+  StateFile state(std::move(made));
+  SWELL_RETURN_IF_ERROR(state.Reserve(BytesOf(copy)));
+  SWELL_RETURN_IF_ERROR(WriteRecords(copy, state));
+  SWELL_RETURN_IF_ERROR(state.Finish());
+  const std::string digest = state.Digest();
+  const std::string name = StrCat(step, "-", digest.substr(0, 12), ".state");
+  SWELL_RETURN_IF_ERROR(
+      WriteManifest(folder, manifest_at, Manifest(copy.index, name, state.size(), digest)));
+  // Both are on disk, so a full one cannot part them any more.
+  SWELL_RETURN_IF_ERROR(folder.Rename(state_at, name));
+  return folder.Rename(manifest_at, step + ".json");
+}
+
+// With what is missing, as far as that can be known: a quota does not show.
+Status NoSpace(const MemoryCopy& copy, const Folder& folder) {
+  constexpr int64_t kMiB = 1 << 20;
+  const auto bytes = static_cast<int64_t>(BytesOf(copy));
+  const int64_t free = folder.FreeBytes();
+  const bool known = free >= 0 && free < bytes;
+  return Status(Code::kNoSpace,
+                StrCat("no space left in ", folder.path(), " for a checkpoint of ", bytes, " bytes",
+                       known ? StrCat(": ", (bytes - free + kMiB - 1) / kMiB, " MiB are missing")
+                             : std::string()));
 }
 
 // The run went back to an earlier checkpoint: it must not resume from a later one. What was saved
@@ -298,23 +380,14 @@ Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir) {
   if (json::GetString(copy.index, {"run"}) != folder.run()) {
     return Refuse("it belongs to another run of the job");
   }
-  const int64_t step = json::GetInt(copy.index, {"step"});
-  const std::string temporary = StrCat(kTemporary, NameOfStep(step));
-  folder.Remove(temporary);  // of an agent that was killed
-  SWELL_ASSIGN_OR_RETURN(UniqueFd made, folder.Make(temporary));
-  StateFile state(std::move(made));
-  Status written = WriteState(copy, state);
-  if (written.ok()) written = state.Finish();
-  const std::string digest = state.Digest();
-  const std::string name = StrCat(NameOfStep(step), "-", digest.substr(0, 12), ".state");
-  if (written.ok()) written = folder.Rename(temporary, name);
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, folder.Lock());
+  folder.RemoveTemporaries();
+  const Status written = WriteFiles(copy, folder);
   if (!written.ok()) {
-    folder.Remove(temporary);
-    return written;
+    folder.RemoveTemporaries();
+    return written.code() == Code::kNoSpace ? NoSpace(copy, folder) : written;
   }
-  SWELL_RETURN_IF_ERROR(WriteManifest(folder, NameOfStep(step) + ".json",
-                                      Manifest(copy.index, name, state.size(), digest)));
-  DropLaterSteps(folder, step, copy.made);
+  DropLaterSteps(folder, json::GetInt(copy.index, {"step"}), copy.made);
   return folder.Sync();
 }
 

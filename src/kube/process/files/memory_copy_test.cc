@@ -1,12 +1,16 @@
 #include "kube/process/files/memory_copy.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -88,7 +92,7 @@ TEST_F(MemoryCopyTest, ACopyBecomesACheckpointOfTheSdksForm) {
   EXPECT_EQ(json::GetString(manifest, {"sha256"}), digest);
   EXPECT_EQ(file, StrCat("step-000000000039-", digest.substr(0, 12), ".state"));
   EXPECT_EQ(json::GetInt(manifest, {"size"}), static_cast<int64_t>(state->size()));
-  EXPECT_EQ(ListDir(folder_)->size(), 3u) << "nothing half-made is left";
+  EXPECT_EQ(ListDir(folder_)->size(), 4u) << "nothing half-made is left";
 }
 
 // Python's own reader of archives says whether the file is one.
@@ -161,6 +165,57 @@ TEST_F(MemoryCopyTest, AFolderThatTakesNoFileOfThatNameKeepsNothing) {
   ASSERT_TRUE(MakeDirs(StrCat(folder_, "/", file, "/in")).ok());
   EXPECT_FALSE(Persist(copy).ok());
   EXPECT_FALSE(FileExists(folder_ + "/.swell-persist-step-000000000039"));
+}
+
+// The folder on a disk of one MiB. Only root may mount one.
+class SmallDiskTest : public MemoryCopyTest {
+ protected:
+  void SetUp() override {
+    MemoryCopyTest::SetUp();
+    mounted_ = ::mount("swell", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
+    if (!mounted_) GTEST_SKIP() << "no file system of its own";
+    Write(folder_ + "/.run", "abc");
+  }
+  void TearDown() override {
+    if (mounted_) ::umount(folder_.c_str());
+  }
+  static std::string Large(int step = 39) {
+    return CopyFile(std::string(3 << 20, 'x'), Index(R"([["", 64, 3145728]])", step));
+  }
+  bool mounted_ = false;
+};
+
+TEST_F(SmallDiskTest, ADiskThatIsTooSmallSaysWhatIsMissingAndIsLeftAsItWas) {
+  Write(folder_ + "/.swell-persist-step-000000000012", std::string(300'000, 'x'));
+  const Status status = Persist(Large());
+  EXPECT_EQ(status.code(), Code::kNoSpace);
+  EXPECT_EQ(status.message(), StrCat("no space left in ", folder_,
+                                     " for a checkpoint of 3145728 bytes: 3 MiB are missing"));
+  EXPECT_EQ(*ListDir(folder_), (std::vector<std::string>{".lock", ".run"}))
+      << "nor does an agent that was killed leave its half";
+  ASSERT_EQ(::mount("swell", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  EXPECT_TRUE(Persist(Large()).ok());
+  EXPECT_TRUE(FileExists(folder_ + "/step-000000000039.json"));
+}
+
+TEST_F(MemoryCopyTest, NobodyElseWritesMeanwhile) {
+  const std::string copy = CopyFile("x", Index(R"([["", 64, 1]])"));
+  const std::string path = folder_ + "/.lock";
+  {
+    const UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+    EXPECT_EQ(Persist(copy).code(), Code::kConflict) << "it does not wait for a user's process";
+    EXPECT_FALSE(FileExists(folder_ + "/step-000000000039.json"));
+  }
+  EXPECT_TRUE(Persist(copy).ok());
+  // The job's user makes it something else.
+  ASSERT_TRUE(RemoveTree(path).ok());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  EXPECT_EQ(Message(copy), path + ": not a plain file");
+  ASSERT_TRUE(RemoveTree(path).ok());
+  ASSERT_EQ(::symlink("../victim", path.c_str()), 0);
+  EXPECT_FALSE(Persist(copy).ok());
+  EXPECT_FALSE(FileExists(dir_.path() + "/victim"));
 }
 
 TEST_F(MemoryCopyTest, WhatIsNotAWholeCopyOfThisRunIsRefused) {
