@@ -28,7 +28,7 @@
 
 namespace swell::node {
 
-// As an event of the pod, and in the log.
+// As an event of the pod; what is lost is logged, too.
 void TellDelayedState(PodHost& host, const json::Value& pod, const Status& why);
 void TellLostState(PodHost& host, const json::Value& pod, const Status& why);
 
