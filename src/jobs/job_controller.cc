@@ -347,9 +347,9 @@ void JobController::Decide(JobPass& pass) {
     pass.SetCondition("Suspended", false, pass.kind.Reason("Resumed"),
                       StrCat(pass.kind.kind(), " ", pass.name, " is resumed."));
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
-    // It is to start now.
-    if (!api::Annotation(*pass.job, api::keys::kStartsFrom).empty()) {
-      pass.annotations[api::keys::kStartsFrom] = nullptr;
+    // It is to start now: the user who resumes it has mended what failed.
+    for (std::string_view key : {api::keys::kStartsFrom, api::keys::kPreemptsFrom}) {
+      if (!api::Annotation(*pass.job, key).empty()) pass.annotations[key] = nullptr;
     }
   }
   if (!json::Find(pass.status, {"startTime"})) {

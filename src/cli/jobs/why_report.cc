@@ -290,7 +290,7 @@ class WhyReport {
     const std::string_view until = PreemptsFrom();
     if (until.empty()) return "";
     return StrCat(
-        "its pods failed again and again soon after their start, so it preempts nobody "
+        "its last pods could not be started, or failed soon after that, so it preempts nobody "
         "until ",
         until);
   }

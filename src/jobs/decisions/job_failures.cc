@@ -118,15 +118,15 @@ int64_t CountCrashes(JobPass& pass, bool soon, int64_t times) {
 
 std::string CrashesText(const JobPass& pass, int64_t crashes) {
   return StrCat(pass.kind.kind(), " ", pass.name, " failed ", crashes,
-                " times in a row, each time soon after its start.");
+                crashes == 1 ? " time" : " times in a row", ", at its start or soon after it.");
 }
 
-// Members are made again when `delay` is over, and take no places of others for a while after that.
-std::string StartAfter(JobPass& pass, Duration delay, int64_t crashes) {
+// Members are made again when `delay` is over, and take no places of others until `hold` is over,
+// too.
+std::string StartAfter(JobPass& pass, Duration delay, Duration hold, int64_t crashes) {
   const std::string from = api::FormatTime(pass.now + delay);
   if (delay > Duration::zero()) pass.annotations[api::keys::kStartsFrom] = from;
-  const Duration hold = AsksForGpus(pass.spec) ? PreemptionHold(crashes) : Duration::zero();
-  if (hold == Duration::zero()) {
+  if (hold == Duration::zero() || !AsksForGpus(pass.spec)) {
     pass.annotations[api::keys::kPreemptsFrom] = nullptr;
     return from;
   }
@@ -143,7 +143,7 @@ void NoteCrash(JobPass& pass, api::Failure failure, const FailedRun& run) {
   const Duration ran = run.until - run.from;
   const int64_t crashes = CountCrashes(pass, ran < kSoon, 1);
   const Duration delay = ran < kAtOnce ? RestartDelay(crashes) : Duration::zero();
-  const std::string from = StartAfter(pass, delay, crashes);
+  const std::string from = StartAfter(pass, delay, PreemptionHold(crashes), crashes);
   if (delay == Duration::zero()) return;
   pass.AddEvent("Warning", "RestartDelayed",
                 StrCat(CrashesText(pass, crashes), " It starts again at ", from, "."));
@@ -270,8 +270,9 @@ bool GiveBackInVain(JobPass& pass) {
     pass.annotations[api::keys::kRestarts] = std::to_string(pass.restarts);
   }
   const int64_t crashes = CountCrashes(pass, /*soon=*/true, failures);
+  const Duration hold = failure.exit_code ? PreemptionHold(crashes) : UnstartedHold(crashes);
   const std::string from =
-      StartAfter(pass, std::max(RestartDelay(crashes), kGivenBackLeast), crashes);
+      StartAfter(pass, std::max(RestartDelay(crashes), kGivenBackLeast), hold, crashes);
   const std::string message =
       StrCat(pass.kind.kind(), " ", pass.name, " gives its GPUs back and starts again at ", from,
              ". ", failure.Sentence());

@@ -375,7 +375,7 @@ TEST_F(FailureTest, AJobThatFailsAtOnceWaitsForItsNextStart) {
   End("job-master-0", 139, "Error", "");
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/job-master-0").empty(); }));
   EXPECT_EQ(cluster_.EventMessage("RestartDelayed"),
-            StrCat("PyTorchJob job failed 2 times in a row, each time soon after its start. It "
+            StrCat("PyTorchJob job failed 2 times in a row, at its start or soon after it. It "
                    "starts again at ",
                    JobAnnotation(api::keys::kStartsFrom), "."));
   cluster_.Run(7 * kSecond);
@@ -448,6 +448,41 @@ TEST_F(FailureTest, AnImageThatIsNotThereHoldsNoGpusForLong) {
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Restarting"), "GpusGivenBack");
   EXPECT_FALSE(Is("Failed"));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }, std::chrono::minutes(2)));
+}
+
+TEST_F(FailureTest, AJobThatCouldNotStartPreemptsNobodyForLong) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure"});
+  CannotStart("job-master-0", "ErrImagePull");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }, std::chrono::minutes(3)));
+  // Others have the room meanwhile.
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kNodes, "node-a", "{spec: {unschedulable: true}}").ok());
+  const auto may_preempt = [&] {
+    return sched_inputs::ToPodInfo(*cluster_.Get(kPods, "default/job-master-0")).may_preempt;
+  };
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }, std::chrono::minutes(2)));
+  EXPECT_EQ(cluster_.Events("PreemptionHeld"), 1);
+  cluster_.Run(std::chrono::minutes(9));
+  EXPECT_FALSE(may_preempt());
+  cluster_.Run(std::chrono::minutes(2));
+  EXPECT_TRUE(may_preempt());
+}
+
+TEST_F(FailureTest, AResumedJobMayPreemptAtOnce) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure"});
+  CannotStart("job-master-0", "ErrImagePull");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }, std::chrono::minutes(3)));
+  for (std::string_view suspend : {"true", "false"}) {
+    ASSERT_TRUE(cluster_
+                    .Patch(kPyTorchJobs, "default/job",
+                           StrCat("{spec: {runPolicy: {suspend: ", suspend, "}}}"))
+                    .ok());
+    cluster_.Run(2 * kSecond);
+  }
+  EXPECT_EQ(cluster_.Pods(""), 1);
+  EXPECT_EQ(JobAnnotation(api::keys::kPreemptsFrom), "");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-master-0"), api::keys::kPreemptsFrom),
+            "");
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ constexpr size_t kRaisesMax = 64;
 constexpr Duration kDelayFirst = std::chrono::seconds(10);
 constexpr Duration kHoldFirst = std::chrono::seconds(20);
 constexpr Duration kWaitMax = std::chrono::minutes(5);
+constexpr Duration kUnstartedFirst = std::chrono::minutes(10);
+constexpr Duration kUnstartedMax = std::chrono::hours(1);
 // Peers notice the loss of a member within this.
 constexpr Duration kPeersNotice = std::chrono::seconds(60);
 
@@ -51,17 +53,21 @@ void RaiseTo(int64_t limit, const Memory& before, json::Value& holder) {
 }
 
 // Twice as long after each failure, from the second one on.
-Duration WaitAfter(int64_t crashes, Duration first) {
+Duration WaitAfter(int64_t crashes, Duration first, Duration most) {
   if (crashes < 2) return Duration::zero();
   const int64_t doublings = std::min<int64_t>(crashes - 2, 8);
-  return std::min(first * (1 << doublings), kWaitMax);
+  return std::min(first * (1 << doublings), most);
 }
 
 }  // namespace
 
-Duration RestartDelay(int64_t crashes) { return WaitAfter(crashes, kDelayFirst); }
+Duration RestartDelay(int64_t crashes) { return WaitAfter(crashes, kDelayFirst, kWaitMax); }
 
-Duration PreemptionHold(int64_t crashes) { return WaitAfter(crashes, kHoldFirst); }
+Duration PreemptionHold(int64_t crashes) { return WaitAfter(crashes, kHoldFirst, kWaitMax); }
+
+Duration UnstartedHold(int64_t crashes) {
+  return WaitAfter(crashes + 1, kUnstartedFirst, kUnstartedMax);
+}
 
 std::optional<ChargedFailure> ChargedFailure::Parse(std::string_view text) {
   const size_t space = text.find(' ');

@@ -19,6 +19,10 @@ namespace swell::jobs {
 Duration RestartDelay(int64_t crashes);
 // How long it may not preempt others after that; zero: it may at once.
 Duration PreemptionHold(int64_t crashes);
+// The same for a job whose members could not be started at all: what others gave up for it was of
+// no use, and the next place would probably be of none either. Bounded, so that a job whose image
+// comes later gets what it has a right to without anybody's help.
+Duration UnstartedHold(int64_t crashes);
 
 // The latest failure that a job was charged with, as its annotation has it.
 struct ChargedFailure {

@@ -24,6 +24,17 @@ TEST(FailureRules, AHoldGrowsAndIsBounded) {
   EXPECT_EQ(seconds(1'000'000), 300);
 }
 
+TEST(FailureRules, AJobThatCouldNotStartIsHeldFromTheFirstTimeOn) {
+  const auto minutes = [](int64_t crashes) {
+    return std::chrono::duration_cast<std::chrono::minutes>(UnstartedHold(crashes)).count();
+  };
+  EXPECT_EQ(minutes(0), 0);
+  EXPECT_EQ(minutes(1), 10);
+  EXPECT_EQ(minutes(2), 20);
+  EXPECT_EQ(minutes(4), 60);
+  EXPECT_EQ(minutes(1'000'000), 60);
+}
+
 TEST(FailureRules, TheNextStartWaitsAsLongAsANodesDoes) {
   const auto seconds = [](int64_t crashes) {
     return std::chrono::duration_cast<std::chrono::seconds>(RestartDelay(crashes)).count();
