@@ -78,6 +78,12 @@ Status ReadPolicies(const json::Value& holder, const std::string& path, Policies
       return WrongField(field + ".timeout", "Forbidden: policies act at once here");
     }
     if (const json::Value* code = json::Find(policies[i], {"exitCode"})) {
+      if (json::Find(policies[i], {"event"}) != nullptr ||
+          json::Find(policies[i], {"events"}) != nullptr) {
+        return WrongField(field + ".exitCode",
+                          "Forbidden: a policy has an exitCode or an event, not both; write two "
+                          "policies");
+      }
       SWELL_ASSIGN_OR_RETURN(const OnFailure follows, ReadAction(field, action));
       out.on_failure.push_back({code->is_int64() ? code->get_int64() : 1, follows});
       continue;

@@ -304,6 +304,8 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
        "spec.policies[0].action: Unsupported value: \"Dance\""},
       {Manifest("policies: [{event: PodFailed, action: AbortJob, timeout: 10m}], ", {task}),
        "spec.policies[0].timeout: Forbidden"},
+      {Manifest("policies: [{event: PodFailed, exitCode: 3, action: RestartJob}], ", {task}),
+       "spec.policies[0].exitCode: Forbidden: a policy has an exitCode or an event, not both"},
       {Manifest("volumes: [{mountPath: /data}], ", {task}),
        "spec.volumes[0].volumeClaimName: Required value"},
       {Manifest("", {task, task}), "spec.tasks[1].name: Duplicate value: \"w\""},
