@@ -194,6 +194,11 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
                       "Forbidden: jobs run once; a Cron (apps.kubedl.io/v1alpha1) makes one at "
                       "each time of a schedule");
   }
+  if (json::Find(job, {"spec", "modelVersion"}) != nullptr) {
+    return WrongField("spec.modelVersion",
+                      "Forbidden: no image is built of a trained model; leave it out, save the "
+                      "model to a volume, and build the image from there");
+  }
   for (const JobKindEntry& row : kinds_) {
     if (row.kind.get() != &kind) continue;
     SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));

@@ -178,6 +178,11 @@ TEST_F(JobRulesTest, RolesAreThoseOfTheKindAndHaveContainers) {
                          kTemplate, "}}")),
             "FieldValueForbidden spec.cronPolicy: Forbidden: jobs run once; a Cron "
             "(apps.kubedl.io/v1alpha1) makes one at each time of a schedule");
+  EXPECT_EQ(
+      Wrong("training.kubedl.io", "tfjobs",
+            StrCat("modelVersion: {modelName: m}, tfReplicaSpecs: {Worker: {", kTemplate, "}}")),
+      "FieldValueForbidden spec.modelVersion: Forbidden: no image is built of a trained "
+      "model; leave it out, save the model to a volume, and build the image from there");
   EXPECT_EQ(Wrong("elasticdl.org", "elasticdljobs",
                   StrCat("elasticdlReplicaSpecs: {Worker: {", kTemplate, "}}")),
             "FieldValueRequired spec.elasticdlReplicaSpecs.Master: Required value");
