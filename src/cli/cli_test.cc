@@ -5,6 +5,7 @@
 #include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 #include "cli/cluster.h"
+#include "cli/views/job_view.h"
 #include "kube/api/objects/failure.h"
 
 namespace swell::cli {
@@ -63,7 +64,8 @@ TEST_F(CliTest, SizesAreSeen) {
       StrCat(R"({"status":{"phase":"Running","conditions":[{"type":"Running","status":"True",)",
              R"("reason":"R","message":"M","lastTransitionTime":")", before,
              R"("}],"elastic":{"minReplicas":1,"replicas":2,"desiredReplicas":4,)",
-             R"("maxReplicas":8,"message":"waits for 2 more","history":[{"time":")", before,
+             R"("maxReplicas":8,"message":"waits for 2 more","shrinks":1,"history":[{"time":")",
+             before,
              R"(","replicas":4,"desired":4,"throughput":800.5,"reason":"started"},{"time":")", now,
              R"(","replicas":2,"desired":4,"throughput":410,"reason":"Preempted by b"}]}}})"));
   ASSERT_EQ(Run({"swell", "get"}), 0) << err_;
@@ -82,12 +84,23 @@ TEST_F(CliTest, SizesAreSeen) {
   EXPECT_EQ(out_, "trainingjob.swell.dev/t\n");
   server_.executor.Advance(std::chrono::minutes(1));
   ASSERT_EQ(Run({"swell", "describe", "t"}), 0) << err_;
-  for (std::string_view part : {"Size:\n  2 of 4 wanted, between 1 and 8; waits for 2 more\n",
+  for (std::string_view part : {"Preemptions:      1 shrink\n",
+                                "Size:\n  2 of 4 wanted, between 1 and 8; waits for 2 more\n",
                                 "      4 │████", "      1 │████", "   speed  ████", "up to 800/s",
                                 "  60s  2         410/s       Preempted by b\n",
                                 "  4m   4         800/s       started\n"}) {
     EXPECT_NE(out_.find(part), std::string::npos) << part << "\nin\n" << out_;
   }
+}
+
+TEST(JobPreemptions, WhatStoppedAJobIsToldFromWhatMadeItSmaller) {
+  const auto text = [](int64_t whole, int64_t shrinks) {
+    return JobPreemptions{.whole = whole, .shrinks = shrinks}.Text();
+  };
+  EXPECT_EQ(text(0, 0), "0");
+  EXPECT_EQ(text(2, 0), "2");
+  EXPECT_EQ(text(0, 1), "1 shrink");
+  EXPECT_EQ(text(1, 2), "3 (1 whole, 2 shrinks)");
 }
 
 TEST_F(CliTest, PartsOfGpuTimeAreOneWhole) {

@@ -193,6 +193,37 @@ TEST_F(PreemptionTest, CountsAPreemptionBeforeTheJobRunsAgain) {
             "2");
 }
 
+TEST_F(PreemptionTest, ShrinksAreCountedApartFromPreemptions) {
+  cluster_.Create(PyTorchYaml{.name = "elastic",
+                              .workers = 12,
+                              .priority = "medium",
+                              .more_spec = "  elasticPolicy: {minReplicas: 2, maxReplicas: 12}\n",
+                              .master = false}
+                      .Text());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 12; }));
+  const auto count = [&](std::string_view of) {
+    return of == "shrinks"
+               ? cluster_.Int(kPyTorchJobs, "default/elastic", {"status", "elastic", of})
+               : cluster_.Int(kPodGroups, "default/elastic", {"status", of});
+  };
+  const auto take_a_node = [&](const std::string& name, int running_after) {
+    cluster_.Create(
+        PyTorchYaml{.name = name, .workers = 0, .gpus = 4, .priority = "critical"}.Text());
+    ASSERT_TRUE(cluster_.Until([&] { return Is(name, "Running"); })) << name;
+    cluster_.Run(10 * kSecond);
+    ASSERT_EQ(cluster_.Pods("Running"), running_after) << name;
+  };
+  // However many members go at once, it is one shrink.
+  take_a_node("first", 1 + 8);
+  EXPECT_EQ(count("shrinks"), 1);
+  take_a_node("second", 2 + 4);
+  EXPECT_EQ(count("shrinks"), 2);
+  EXPECT_EQ(count("preemptions"), 0);
+  take_a_node("third", 3);
+  EXPECT_EQ(count("shrinks"), 2);
+  EXPECT_EQ(count("preemptions"), 1);
+}
+
 // Its clock is ten minutes behind the server's.
 class SlowClock final : public Clock {
  public:

@@ -461,6 +461,7 @@ std::string DescribeJob(Session& session,
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"
                                    ? "ends as Failed"
                                    : "resumes by itself");
+  if (job.Preemptions().total() > 0) fields.Add("Preemptions", job.Preemptions().Text());
   fields.Add("Replicas", RolesText(job));
   fields.Add("GPUs", GpuText(job.milli_gpus));
   fields.Add("GPU time", GpuTimeText(*job.object, job.HeldMilliGpus() > 0, now));

@@ -69,12 +69,15 @@ std::string PriorityText(Api& api, const JobView& job) {
 }
 
 std::string PreemptionText(const JobView& job, WallTime now) {
-  if (!job.group) return "";
-  int64_t times = api::PreemptionCount(*job.group);
-  if (times == 0) return "";
+  const JobPreemptions preemptions = job.Preemptions();
+  if (preemptions.total() == 0) return "";
+  const int64_t times = preemptions.whole;
+  if (!job.group || times == 0) return preemptions.Text();
   const api::GroupPreemption last =
       api::LastPreemptionOf(*job.group).value_or(api::GroupPreemption{});
-  return StrCat(times, times == 1 ? " time" : " times",
+  const std::string count =
+      preemptions.shrinks > 0 ? preemptions.Text() : StrCat(times, times == 1 ? " time" : " times");
+  return StrCat(count,
                 last.time ? StrCat(", last ", api::HumanDuration(now - *last.time), " ago") : "",
                 ": ", OneLine(last.message));
 }

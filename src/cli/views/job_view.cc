@@ -17,6 +17,7 @@
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
 namespace {
@@ -508,6 +509,18 @@ std::string JobView::EndText() const {
   // How many of which role failed is less than who did, and why.
   const bool counts = message.starts_with(StrCat(kind->kind, " ", name, " failed because "));
   return failure && (message.empty() || counts) ? failure->Sentence() : message;
+}
+
+std::string JobPreemptions::Text() const {
+  if (shrinks == 0) return std::to_string(whole);
+  const std::string shrunk = StrCat(shrinks, shrinks == 1 ? " shrink" : " shrinks");
+  return whole == 0 ? shrunk : StrCat(total(), " (", whole, " whole, ", shrunk, ")");
+}
+
+JobPreemptions JobView::Preemptions() const {
+  const auto size = api::SizeOfJob(*object);
+  return {.whole = api::PreemptionCount(group ? *group : *object),
+          .shrinks = size ? size->shrinks : 0};
 }
 
 bool JobView::EndedByPreemption() const {

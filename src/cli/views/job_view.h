@@ -44,6 +44,16 @@ struct JobTemplate {
 // A TrainJob has none: its pods' shape is in its runtime.
 std::vector<JobTemplate> TemplatesOf(const json::Value& job, const JobKindInfo& kind);
 
+// How often other work took members of a job.
+struct JobPreemptions {
+  int64_t whole = 0;    // it was stopped
+  int64_t shrinks = 0;  // it kept its minimum, and trained on
+
+  int64_t total() const { return whole + shrinks; }
+  // "2 (1 whole, 1 shrink)", "1 shrink"; "2" where all stopped it.
+  std::string Text() const;
+};
+
 struct JobView {
   json::SharedValue object;
   const JobKindInfo* kind = nullptr;
@@ -103,6 +113,7 @@ struct JobView {
   bool CanNeverStart() const;
   // How long its pods have run, without the wait before them; empty if none has started.
   std::optional<Duration> RunTime(WallTime now) const;
+  JobPreemptions Preemptions() const;
   bool elastic() const { return least < most; }
   bool over() const { return status == "Succeeded" || status == "Failed"; }
   std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"

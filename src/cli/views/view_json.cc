@@ -104,6 +104,8 @@ json::Object JobJson(const JobView& job) {
                       {"priority", TextJson(job.priority)},
                       {"project", TextJson(job.project)},
                       {"onPreemption", job.on_preemption},
+                      {"preemptions", job.Preemptions().whole},
+                      {"shrinks", job.Preemptions().shrinks},
                       {"gpus", UnitsJson(job.milli_gpus)},
                       {"gpusHeld", UnitsJson(job.HeldMilliGpus())},
                       {"replicas", job.replicas},

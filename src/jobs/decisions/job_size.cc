@@ -1,6 +1,7 @@
 #include "jobs/decisions/job_size.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autoscaling/scale_target.h"
 #include "base/median.h"
@@ -177,6 +178,14 @@ std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
   return waits.empty() ? text : Shortened(StrCat(text, ": ", waits));
 }
 
+// The message of the preemption that took members; empty: none did.
+std::string TakenBy(const JobPass& pass, const std::string& preempted) {
+  for (const auto& [name, pod] : pass.pods) {
+    if (controllers::WasPreempted(*pod)) return controllers::PreemptionMessage(*pod);
+  }
+  return preempted;
+}
+
 std::string WhyChanged(const JobPass& pass,
                        const std::vector<api::SizeChange>& history,
                        int64_t now,
@@ -189,10 +198,8 @@ std::string WhyChanged(const JobPass& pass,
   const int64_t before = history.back().replicas;
   const int64_t wanted = history.back().desired;
   if (now < before) {
-    for (const auto& [name, pod] : pass.pods) {
-      if (controllers::WasPreempted(*pod)) return Shortened(controllers::PreemptionMessage(*pod));
-    }
-    if (!preempted.empty()) return Shortened(preempted);
+    std::string by = TakenBy(pass, preempted);
+    if (!by.empty()) return Shortened(std::move(by));
   }
   if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
   if (now < before) return std::string(kMemberEnded);
@@ -263,6 +270,30 @@ void ElasticSize::NoteChange(JobPass& pass,
   if (history.size() > kHistoryMax) history.erase(history.begin());
 }
 
+// A shrink is told apart from a preemption of the whole job, whose members may be marked one after
+// the other: those that were counted first are taken back.
+void ElasticSize::CountShrinks(const JobPass& pass,
+                               const Now& size,
+                               const api::JobSize& known,
+                               const std::string& preempted,
+                               json::Object& status) const {
+  const int64_t before = known.history.empty() ? 0 : known.history.back().replicas;
+  const bool one = known.last_shrink && pass.now - *known.last_shrink < kOneChange;
+  const bool taken = size.now < before && !RestsOrIsOver(pass) && !TakenBy(pass, preempted).empty();
+  const bool keeps = size.now >= std::max<int64_t>(1, size.least);
+  int64_t shrinks = known.shrinks;
+  std::optional<WallTime> last = known.last_shrink;
+  if (taken && keeps && !one) {
+    ++shrinks;
+    last = pass.now;
+  } else if (taken && !keeps && one && shrinks > 0) {
+    --shrinks;
+    last.reset();
+  }
+  if (shrinks > 0) status["shrinks"] = shrinks;
+  if (last) status["lastShrinkTime"] = api::FormatTime(*last);
+}
+
 void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   const std::string_view field = pass.kind.kubedl_style_status() ? "size" : "elastic";
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
@@ -286,6 +317,7 @@ void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
                     {"desiredReplicas", desired},
                     {"maxReplicas", most},
                     {"history", std::move(history)}};
+  CountShrinks(pass, size_now, known, preempted, size);
   // kube-apiserver 1.20 takes an empty string for a null, and refuses it.
   if (std::string why = WhyNoMore(pass, now, desired); !why.empty()) size["message"] = why;
   json::Set(pass.status, {field}, std::move(size));

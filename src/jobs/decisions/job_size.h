@@ -32,6 +32,11 @@ class ElasticSize {
                   const std::vector<api::SizeChange>& changes,
                   const std::string& preempted,
                   json::Array& history) const;
+  void CountShrinks(const JobPass& pass,
+                    const Now& size,
+                    const api::JobSize& known,
+                    const std::string& preempted,
+                    json::Object& status) const;
 
   // How many members ran when another number was requested, by their job's uid; until the change is
   // reported.

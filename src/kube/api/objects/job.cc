@@ -73,6 +73,8 @@ JobSize::JobSize(const json::Value& document)
       least(json::GetInt(document, {"minReplicas"})),
       most(json::GetInt(document, {"maxReplicas"})),
       desired(IntAt(document, "desiredReplicas")),
+      shrinks(json::GetInt(document, {"shrinks"})),
+      last_shrink(ParseTime(json::GetString(document, {"lastShrinkTime"}))),
       message(json::GetString(document, {"message"})) {
   for (const json::Value& entry : json::GetArray(document, {"history"})) {
     history.push_back(ReadChange(entry));

@@ -68,6 +68,8 @@ struct JobSize {
 
   int64_t replicas = 0, least = 0, most = 0;
   std::optional<int64_t> desired;
+  int64_t shrinks = 0;  // how often others took members and left it its minimum
+  std::optional<WallTime> last_shrink;
   std::string_view message;  // why it is not larger
   std::vector<SizeChange> history;
 };
