@@ -187,3 +187,10 @@ export function reasonText({ reason, name, kind }: { reason?: string | null; nam
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
+
+// How often other work took members: "2 (1 whole, 1 shrink)", "1 shrink"; "2" where all stopped the job.
+export function preemptionsText(whole?: number | null, shrinks?: number | null): string {
+  if (!shrinks) return number(whole ?? 0);
+  const shrunk = plural(shrinks, 'shrink');
+  return whole ? `${number(whole + shrinks)} (${number(whole)} whole, ${shrunk})` : shrunk;
+}

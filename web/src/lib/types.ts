@@ -159,7 +159,8 @@ export interface WorkloadRow {
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now: since it was made, or stopped
   runSeconds?: number | null;
-  preemptions?: number | null;
+  preemptions?: number | null; // that stopped it
+  shrinks?: number | null; // others took members, and it trained on
   createdBy?: string | null;
   created?: string;
   started?: string | null;

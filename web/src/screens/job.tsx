@@ -2,7 +2,17 @@
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, heldTimeText, lostWorkText, number, runOf, span, waitOf, withoutCount } from '../lib/format.ts';
+import {
+  dateTime,
+  heldTimeText,
+  lostWorkText,
+  number,
+  preemptionsText,
+  runOf,
+  span,
+  waitOf,
+  withoutCount,
+} from '../lib/format.ts';
 import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
@@ -377,7 +387,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
             'Throughput',
             row.throughput ? to('throughput', `${number(row.throughput)} ${row.throughputUnit ?? ''}/s`) : '–',
           ],
-          ['Preemptions', to('timeline', number(row.preemptions ?? 0))],
+          ['Preemptions', to('timeline', preemptionsText(row.preemptions, row.shrinks))],
           ['GPU time', data ? heldTimeText(data, row.gpus.held, now.value) : '–'],
           ['Lost work', data ? to('throughput', lostWorkText(data)) : '–'],
           ['Created', created],

@@ -1,7 +1,7 @@
 // All workloads: filters, order, columns, CSV, and what can be done to many at once.
 import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, number, reasonText, runOf, span, waitOf } from '../lib/format.ts';
+import { dateTime, number, preemptionsText, reasonText, runOf, span, waitOf } from '../lib/format.ts';
 import { byState, isOver } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
@@ -157,8 +157,8 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   {
     key: 'preemptions',
     title: 'Preemptions',
-    value: (row) => row.preemptions,
-    cell: (row) => number(row.preemptions ?? 0),
+    value: (row) => (row.preemptions ?? 0) + (row.shrinks ?? 0),
+    cell: (row) => preemptionsText(row.preemptions, row.shrinks),
     width: 108,
     grow: 0.3,
     num: true,

@@ -73,6 +73,7 @@ function job(index: number, next: () => number, now: number): WorkloadRow {
     waitSeconds: null,
     runSeconds: null,
     preemptions: 0,
+    shrinks: 0,
     createdBy: next() < 0.5 ? 'ada' : 'grace',
     created: new Date(created).toISOString(),
     started: null,

@@ -14,6 +14,7 @@ import {
   nameParts,
   number,
   percent,
+  preemptionsText,
   ratio,
   reasonText,
   sentence,
@@ -50,6 +51,13 @@ const series = (t: number[], v: (number | null)[], labels: Record<string, string
   labels,
   t,
   v,
+});
+
+test('preemptions tell what stopped a job from what made it smaller', () => {
+  assert.deepEqual(
+    [preemptionsText(0, 0), preemptionsText(2), preemptionsText(0, 1), preemptionsText(1, 2)],
+    ['0', '2', '1 shrink', '3 (1 whole, 2 shrinks)'],
+  );
 });
 
 test('numbers are short, and a missing one is a dash', () => {
