@@ -25,6 +25,8 @@ constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
 // A node with more GPUs than this is not proposed.
 constexpr int64_t kLargestNodeGpus = 16;
+// How many nodes are tried for pods that are larger than any node.
+constexpr int64_t kLargeNodesMax = 8;
 // How far ahead to search for a time when minimum run times are over.
 constexpr std::chrono::seconds kLookAhead = std::chrono::hours(24);
 
@@ -385,6 +387,9 @@ class ChangeFinder {
       }
     }
     if (largest == nullptr) return;
+    if (const NodeNeed lack = NeedBeyondNodes(); !lack.text.empty()) {
+      return TryNodeForPod(what_if, group, need, *largest, lack);
+    }
     json::Array state = what_if.state();
     constexpr int kNodesMax = 8;
     int added = 0;
@@ -417,6 +422,74 @@ class ChangeFinder {
     return node;
   }
 
+  // What a pod needs of a node when no node has as much, even when it is empty.
+  struct NodeNeed {
+    Amounts amounts;
+    std::string text;  // "16 GPUs (no node has more than 4)"; empty: some node has all
+  };
+
+  NodeNeed NeedBeyondNodes() const {
+    struct Measure {
+      int64_t Amounts::*field;
+      std::string (*text)(int64_t);
+      const char* unit;
+    };
+    constexpr Measure kMeasures[] = {{&Amounts::milli_gpus, GpusText, ""},
+                                     {&Amounts::milli_cpu, CpuText, " CPUs"},
+                                     {&Amounts::memory, MemoryText, " of memory"}};
+    NodeNeed need;
+    std::vector<std::string> parts;
+    for (const auto& [field, text, unit] : kMeasures) {
+      int64_t most = 0;
+      for (const NodeView& node : facts_.nodes) most = std::max(most, node.total.*field);
+      for (const json::SharedValue& pod : facts_.job.pods) {
+        if (api::IsBound(*pod)) continue;
+        Amounts one;
+        one.AddPod(*pod);
+        need.amounts.*field = std::max(need.amounts.*field, one.*field);
+      }
+      if (need.amounts.*field <= most) continue;
+      parts.push_back(StrCat(
+          text(need.amounts.*field), unit,
+          most == 0 ? " (no node has any)" : StrCat(" (no node has more than ", text(most), ")")));
+    }
+    need.text = Join(parts, " and ");
+    return need;
+  }
+
+  // Nodes that hold such a pod: one, or one for each member that it needs.
+  void TryNodeForPod(const WhatIf& what_if,
+                     const std::string& group,
+                     int64_t need,
+                     const NodeView& model,
+                     const NodeNeed& lack) {
+    Amounts total = model.total;
+    for (int64_t Amounts::*field : {&Amounts::milli_gpus, &Amounts::milli_cpu, &Amounts::memory}) {
+      total.*field = std::max(total.*field, lack.amounts.*field);
+    }
+    for (const int64_t nodes : std::set<int64_t>{1, std::min(need, kLargeNodesMax)}) {
+      json::Array state = what_if.state();
+      for (int64_t i = 1; i <= nodes; ++i) {
+        state.push_back(NodeWith(NodeLike(model, static_cast<int>(i)), total));
+      }
+      const Outcome outcome = what_if.Run(group, StateViewOf(state));
+      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
+      forecast_.changes.push_back(
+          StrCat(nodes == 1 ? "one more node" : StrCat(nodes, " more nodes"), " with ", lack.text));
+      return;
+    }
+  }
+
+  static json::Value NodeWith(json::Value node, const Amounts& total) {
+    for (std::string_view field : {"capacity", "allocatable"}) {
+      const int64_t gpus = (total.milli_gpus + 999) / 1000;
+      json::Set(node, {"status", field, api::kGpuResource}, std::to_string(gpus));
+      json::Set(node, {"status", field, "cpu"}, StrCat(total.milli_cpu, "m"));
+      json::Set(node, {"status", field, "memory"}, std::to_string(total.memory));
+    }
+    return node;
+  }
+
   // One node with more GPUs than the others have, and with processors and memory in proportion:
   // with the fewest GPUs that help.
   void TryLargerNode(const WhatIf& what_if,
@@ -427,15 +500,11 @@ class ChangeFinder {
     const int64_t all = (facts_.job.milli_gpus + 999) / 1000;
     if (usual <= 0 || all <= usual || all > kLargestNodeGpus) return;
     const auto starts_with = [&](int64_t gpus) {
-      json::Value node = NodeLike(model, 1);
       const int64_t times = (gpus + usual - 1) / usual;
-      for (std::string_view field : {"capacity", "allocatable"}) {
-        json::Set(node, {"status", field, api::kGpuResource}, std::to_string(gpus));
-        json::Set(node, {"status", field, "cpu"}, StrCat(model.total.milli_cpu * times, "m"));
-        json::Set(node, {"status", field, "memory"}, std::to_string(model.total.memory * times));
-      }
       json::Array state = what_if.state();
-      state.push_back(std::move(node));
+      state.push_back(NodeWith(NodeLike(model, 1), {.milli_cpu = model.total.milli_cpu * times,
+                                                    .memory = model.total.memory * times,
+                                                    .milli_gpus = gpus * 1000}));
       const Outcome outcome = what_if.Run(group, StateViewOf(state));
       return outcome.starts(need) && outcome.victims.empty();
     };

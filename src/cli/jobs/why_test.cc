@@ -245,10 +245,13 @@ TEST_F(WhyTest, OfManyJobsNotEveryPairIsTried) {
   EXPECT_LT(cycles, 48 + 2 * 12 + 10) << "each costs a cycle of a large cluster";
 }
 
-// A pod that asks for more than any node has is helped by no number of such nodes.
-TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
-  int64_t enough = 2;
-  env_.what_if.simulate = [&enough](const StateView& state, WallTime) {
+// A cluster whose scheduler binds default/p when some node has as many GPUs, or there are three
+// nodes.
+struct EnoughGpus {
+  int64_t on_one_node = 4;
+  bool or_three_nodes = true;
+
+  json::Value operator()(const StateView& state, WallTime) const {
     size_t nodes = 0;
     int64_t most = 0;
     for (const json::Value* object : state) {
@@ -261,26 +264,46 @@ TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
     json::Value cycle =
         json::Object{{"pods", json::Array{json::Object{{"name", "default/p"},
                                                        {"status", "Pending"},
-                                                       {"reason", "no node has 2 GPUs"}}}}};
-    if (most >= enough || (enough == 2 && nodes >= 3)) {
+                                                       {"reason", "no node has room"}}}}};
+    if (most >= on_one_node || (or_three_nodes && nodes >= 3)) {
       json::Set(
           cycle, {"decisions"},
           json::Array{json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}});
     }
     return json::Value(json::Object{{"cycles", json::Array{std::move(cycle)}}});
-  };
+  }
+};
+
+TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
+  EnoughGpus enough;
+  env_.what_if.simulate = std::ref(enough);
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"2","cpu":"4"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  Create("{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: g}, spec: {}}");
+  for (const char* name : {"p", "q"}) {
+    GpuPod(name, "schedulerName: swell, ", ", labels: {swell.dev/pod-group: g}");
+  }
+  ASSERT_EQ(Run({"swell", "why", "g"}), 0) << err_;
+  EXPECT_TRUE(
+      out_.ends_with("  2 more nodes like node-1 (2 GPUs each)\n"
+                     "  one more node with 4 GPUs\n"))
+      << out_;
+  enough = {.on_one_node = 5, .or_three_nodes = false};
+  ASSERT_EQ(Run({"swell", "why", "g"}), 0) << err_;
+  EXPECT_EQ(out_.find("more node"), std::string::npos) << out_;
+}
+
+// A pod that asks for more than any node has is helped by no number of such nodes.
+TEST_F(WhyTest, APodLargerThanAnyNodeIsToldTheLargestAndWhatWouldHoldIt) {
+  env_.what_if.simulate = EnoughGpus{.on_one_node = 2, .or_three_nodes = false};
   Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
   Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"1","cpu":"4"},
       "conditions":[{"type":"Ready","status":"True"}]}})");
   GpuPod("p", "schedulerName: swell, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_TRUE(
-      out_.ends_with("  2 more nodes like node-1 (1 GPU each)\n"
-                     "  one more node with 2 GPUs\n"))
+  EXPECT_TRUE(out_.ends_with("  one more node with 2 GPUs (no node has more than 1 GPU)\n"))
       << out_;
-  enough = 3;
-  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_EQ(out_.find("more node"), std::string::npos) << out_;
 }
 
 TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
