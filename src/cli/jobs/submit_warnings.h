@@ -11,7 +11,7 @@
 
 namespace swell::cli {
 
-// The warnings: misspelt images, and what TooLargeText says.
+// The warnings: misspelt images, claims that do not exist, and what TooLargeText says.
 std::vector<std::string> SubmitWarnings(Session& session, Api& api, const json::Value& job);
 // Prints them on standard error, as warnings of that program.
 void PrintSubmitWarnings(Session& session,

@@ -85,5 +85,24 @@ TEST_F(TooLargeTest, AMisspeltImageIsAnsweredWithTheNameThatWasMeant) {
   EXPECT_NE(err_.find("WARN[0000] " + warning), std::string::npos) << err_;
 }
 
+TEST_F(TooLargeTest, AClaimThatDoesNotExistIsTold) {
+  Create(
+      "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: "
+      "[ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}");
+  const std::string warning =
+      "there is no volume claim \"dta\" in the namespace default; did you mean data? The job waits "
+      "until it is created\n";
+  ASSERT_EQ(Run({"swell", "submit", "a", "--image", "i", "-v", "dta:/data", "--", "run"}), 0)
+      << err_;
+  EXPECT_EQ(err_, "swell: warning: " + warning);
+  ASSERT_EQ(Run({"swell", "submit", "b", "--image", "i", "-v", "data:/data", "--", "run"}), 0)
+      << err_;
+  EXPECT_EQ(err_, "");
+  ASSERT_EQ(
+      Run({"arena", "submit", "tf", "--name", "c", "--image", "i", "--data", "dta:/data", "x"}), 0)
+      << err_;
+  EXPECT_NE(err_.find("WARN[0000] " + warning), std::string::npos) << err_;
+}
+
 }  // namespace
 }  // namespace swell::cli
