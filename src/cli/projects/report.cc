@@ -312,7 +312,10 @@ class ReportAction final : public Action {
     };
     for (const auto& [values, line] : report.lines) {
       std::vector<std::string> cells;
-      for (const std::string& value : values) cells.push_back(OneLine(OrDash(value)));
+      for (size_t i = 0; i < values.size(); ++i) {
+        const bool of_none = values[i].empty() && columns_[i] == "project";
+        cells.push_back(of_none ? "(no project)" : OneLine(OrDash(values[i])));
+      }
       add(std::move(cells), line);
     }
     if (report.lines.size() > 1) {

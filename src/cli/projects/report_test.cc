@@ -36,6 +36,17 @@ class ReportTest : public CliTest {
   }
 };
 
+TEST_F(ReportTest, UseOfNoProjectIsNamedSo) {
+  client::UsageDay day = Day("2025-12-30");
+  day.capacity_gpu_s[9] = 8 * 3600;
+  day.Row("", "alice", 9) = {.gpu_s = 3600};
+  Store(day);
+  ASSERT_EQ(Run({"swell", "report", "--by", "project"}), 0) << err_;
+  EXPECT_NE(out_.find("\n(no project)   1.00 "), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "report", "--by", "project", "-o", "csv"}), 0) << err_;
+  EXPECT_EQ(out_.find("(no project)"), std::string::npos) << "names are for people";
+}
+
 TEST_F(ReportTest, SumsWhatProjectsAndUsersHeld) {
   ASSERT_EQ(Run({"swell", "report"}), 0) << err_;
   EXPECT_EQ(out_,
