@@ -35,7 +35,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   ops::AddLogLevel(flags, to.log_level);
   flags.Switch("--reshape", &to.allowed.shape,
                "take nodes, runtime and addresses from these flags alone, not from "
-               "the last start");
+               "the last start; without --listen the port stays, since kubeconfigs name it");
   flags.Switch("--new-keys", &to.allowed.keys,
                "start even if keys of the cluster are missing or replaced; users need new "
                "kubeconfigs");
