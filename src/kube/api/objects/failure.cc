@@ -135,6 +135,11 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
       }
+      if (Says(failure.said, {"no module named"}) && IsServedByMachine(pod, failure.container)) {
+        return "this machine's own Python serves the image (docs/images.md) and sees no packages "
+               "of "
+               "pip install --user: install the package there, or put the module beside your code";
+      }
       return StrCat(known.empty() ? "correct the program or its arguments" : known, "; ",
                     kMoreInLog, LogsCommand(failure, pod));
     case FailureClass::kHostMemory: {

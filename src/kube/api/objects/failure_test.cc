@@ -275,6 +275,22 @@ TEST(Failure, ACommandThatAStandInLacksIsExplainedOnce) {
             "$PATH; programs of this machine serve image i; check the command of container main");
 }
 
+TEST(Failure, APackageThatTheMachinesPythonLacksIsToldApartFromOneThatAnImageLacks) {
+  const auto sentence = [](std::string_view id) {
+    return SentenceOf(StrCat(
+        "{phase: Failed, containerStatuses: [{name: main, image: i, imageID: '', restartCount: 0, "
+        "containerID: '",
+        id, "', state: {terminated: {exitCode: 1, reason: Error, message: 'ModuleNotFoundError: ",
+        "No module named x'}}}]}"));
+  };
+  EXPECT_NE(sentence("process://1").find("sees no packages of pip install --user"),
+            std::string::npos)
+      << sentence("process://1");
+  EXPECT_NE(sentence("containerd://1").find("; correct the program or its arguments; "),
+            std::string::npos)
+      << sentence("containerd://1");
+}
+
 TEST(Failure, AVolumeThatCannotBeMountedIsNotTheCommandsFault) {
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 128, reason: StartError, message: 'volume: /data: No such file "
