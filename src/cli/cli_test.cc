@@ -292,6 +292,10 @@ TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {
          R"("state":{"waiting":{"reason":"ContainerCreating"}}}]}})");
   EXPECT_EQ(Run({"swell", "logs", "q"}), 0);
   EXPECT_EQ(err_, "q has not started: ContainerCreating; to see why: swell why q -n default\n");
+  EXPECT_EQ(Run({"swell", "exec", "q", "--", "ls"}), 1);
+  EXPECT_EQ(
+      err_,
+      "swell: pod q does not run yet: ContainerCreating; to see why: swell why q -n default\n");
 }
 
 TEST_F(CliTest, AJobOfAProjectThatThereIsNotIsRefused) {

@@ -13,6 +13,19 @@ namespace {
 
 constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
+// Its containers wait for their node, to be started for the first time or again.
+bool NoneRuns(const json::Value& pod) {
+  bool waits = false;
+  for (std::string_view list :
+       {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}) {
+    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
+      if (json::Find(status, {"state", "running"}) != nullptr) return false;
+      waits = waits || json::Find(status, {"state", "waiting"}) != nullptr;
+    }
+  }
+  return waits;
+}
+
 }  // namespace
 
 Status CheckHasContainers(const json::Value& pod, std::string_view what) {
@@ -21,6 +34,11 @@ Status CheckHasContainers(const json::Value& pod, std::string_view what) {
     return Status(Code::kConflict,
                   StrCat("pod ", api::Name(pod), " does not run yet, because it waits for a node; ",
                          AskWhy(pod)));
+  }
+  if (NoneRuns(pod)) {
+    return Status(Code::kConflict, StrCat("pod ", api::Name(pod), " does not run ",
+                                          phase == "Pending" ? "yet" : "now", ": ",
+                                          PodStatusWord(pod), "; ", AskWhy(pod)));
   }
   if (phase != "Succeeded" && phase != "Failed") return Status::Ok();
   return Status(
