@@ -206,6 +206,16 @@ std::string WhyChanged(const JobPass& pass,
   return before == 0 ? "resumed" : "room again";
 }
 
+// Members were taken after `last`; those taken before may be a while in stopping.
+bool TakenSince(const JobPass& pass, std::optional<WallTime> last, const std::string& preempted) {
+  if (!preempted.empty()) return true;
+  return std::any_of(pass.pods.begin(), pass.pods.end(), [&](const auto& named) {
+    const json::Value& pod = *named.second;
+    return controllers::WasPreempted(pod) &&
+           (!last || controllers::PreemptionTime(pod).value_or(pass.now) > *last);
+  });
+}
+
 // Members of one growth come within moments of each other.
 bool ContinuesGrowth(const std::vector<api::SizeChange>& changes,
                      int64_t now,
@@ -279,14 +289,14 @@ void ElasticSize::CountShrinks(const JobPass& pass,
                                json::Object& status) const {
   const int64_t before = known.history.empty() ? 0 : known.history.back().replicas;
   const bool one = known.last_shrink && pass.now - *known.last_shrink < kOneChange;
-  const bool taken = size.now < before && !RestsOrIsOver(pass) && !TakenBy(pass, preempted).empty();
+  const bool smaller = size.now < before && !RestsOrIsOver(pass);
   const bool keeps = size.now >= std::max<int64_t>(1, size.least);
   int64_t shrinks = known.shrinks;
   std::optional<WallTime> last = known.last_shrink;
-  if (taken && keeps && !one) {
+  if (smaller && keeps && !one && TakenSince(pass, last, preempted)) {
     ++shrinks;
     last = pass.now;
-  } else if (taken && !keeps && one && shrinks > 0) {
+  } else if (smaller && !keeps && one && shrinks > 0 && !TakenBy(pass, preempted).empty()) {
     --shrinks;
     last.reset();
   }
