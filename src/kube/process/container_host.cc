@@ -25,6 +25,7 @@ constexpr const char* kReportName = "report.json";
 // one.
 constexpr const char* kRequestName = "request.json";
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
+constexpr Duration kSavingInterval = std::chrono::seconds(1);
 // The values that nvidia-smi shows in pods are at most this old.
 constexpr Duration kGpuInterval = std::chrono::seconds(2);
 
@@ -264,6 +265,16 @@ void ContainerHost::Persist(const std::string& uid,
   const auto folder = store_.MakeCheckpointDir(*pod, /*other_user=*/false);
   if (!folder.ok()) return done(folder.status());
   states_.Write(uid, std::move(*left), *folder, std::move(on_delay), std::move(done));
+  if (!std::exchange(tells_saving_, true)) TellSavingLater();
+}
+
+void ContainerHost::TellSavingLater() {
+  reactor_.After(kSavingInterval, scope_.Wrap([this] {
+    const SavingStates saving = states_.Saving();
+    TellSaving(store_.data_dir(), saving);
+    tells_saving_ = saving.states > 0;
+    if (tells_saving_) TellSavingLater();
+  }));
 }
 
 bool ContainerHost::IsRunning(const ContainerRef& ref) const {
@@ -359,6 +370,7 @@ void ContainerHost::Shutdown(std::function<void()> done) {
   auto left = std::make_shared<size_t>(uids.size() + 1);
   auto step = [this, left, done = std::move(done)](const Status&) {
     if (--*left > 0) return;
+    TellSaving(store_.data_dir(), {});
     FinishShutdown();
     done();
   };

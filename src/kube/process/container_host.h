@@ -127,6 +127,7 @@ class ContainerHost {
  private:
   struct DiskPlaces;
   static DiskPlaces PlacesOf(const ProcessPod& pod);
+  void TellSavingLater();
   void ReadReport(const ProcessPod& pod, const std::string& file);
   void ReadProgressLater();
   // Reports the pod's records if they have changed. False if it has written none.
@@ -145,6 +146,7 @@ class ContainerHost {
   std::unique_ptr<IdleWorker> disks_;  // measures what pods have on disk; from the first one on
   std::unique_ptr<IdleWorker> saver_;  // writes checkpoints; from the first one on
   StateWriter states_;
+  bool tells_saving_ = false;
   std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last reported
 
  protected:

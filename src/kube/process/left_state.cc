@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "json/value.h"
-#include "kube/process/files/memory_copy.h"
 #include "kube/process/shim/beneath.h"
 
 namespace swell::process {
@@ -38,13 +37,16 @@ std::optional<int> TriesOf(const LeftState& left) {
   return std::nullopt;
 }
 
-Status Write(const LeftState& left, const std::string& file, const std::string& folder) {
+Status Write(const LeftState& left,
+             const std::string& file,
+             const std::string& folder,
+             WriteProgress& progress) {
   SWELL_ASSIGN_OR_RETURN(const std::string text,
                          ReadPlainFile(left.report_dir, file, kRequestBytesMax));
   SWELL_ASSIGN_OR_RETURN(const json::Value request, json::Parse(text));
   const std::string copy(json::GetString(request, {"copy"}));
   SWELL_ASSIGN_OR_RETURN(const MemoryCopy found, OpenMemoryCopy(left.memory_dir, copy));
-  return WriteCheckpoint(found, folder);
+  return WriteCheckpoint(found, folder, progress);
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ std::optional<LeftState> FindLeftState(const PodStore& store, const ProcessPod& 
   return std::nullopt;
 }
 
-Status PersistState(const LeftState& left, const std::string& folder) {
+Status PersistState(const LeftState& left, const std::string& folder, WriteProgress& progress) {
   const auto tries = TriesOf(left);
   if (!tries) return Status(Code::kNotFound, StrCat(left.file, ": it is gone"));
   const auto path = [&left](int after) {
@@ -81,7 +83,7 @@ Status PersistState(const LeftState& left, const std::string& folder) {
   };
   // Its last name nobody looks for.
   ::rename(path(*tries).c_str(), path(*tries + 1).c_str());
-  Status written = Write(left, AfterTries(left.file, *tries + 1), folder);
+  Status written = Write(left, AfterTries(left.file, *tries + 1), folder, progress);
   if (MayBeTriedAgain(written)) {
     // It was not the state's fault.
     ::rename(path(*tries + 1).c_str(), path(*tries).c_str());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/process/files/memory_copy.h"
 #include "kube/process/pod_store.h"
 
 namespace swell::process {
@@ -31,7 +32,7 @@ std::optional<LeftState> FindLeftState(const PodStore& store, const ProcessPod& 
 
 // Writes it to the checkpoint folder. An error says why it is lost, unless MayBeTriedAgain; only if
 // the agent was killed meanwhile is it found again, twice.
-Status PersistState(const LeftState& left, const std::string& folder);
+Status PersistState(const LeftState& left, const std::string& folder, WriteProgress& progress);
 
 // Whether the state is still there, and time may mend what kept it from the disk: another try as
 // long as nobody drops it.

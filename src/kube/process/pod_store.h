@@ -71,6 +71,9 @@ struct ProcessPod {
   std::string LogPath(const node::ContainerRef& ref) const;
 };
 
+// Where the tag's directories in memory are.
+inline std::string MemoryRootOf(const std::string& tag) { return "/dev/shm/swell-" + tag; }
+
 class PodStore {
  public:
   struct Options {
@@ -118,7 +121,7 @@ class PodStore {
   // What the pod's containers share as /dev/shm.
   std::string SharedMemoryDir(const std::string& uid) const { return MemoryDir(uid) + "/.shm"; }
   // Where all of them are: no container sees it.
-  std::string MemoryRoot() const { return "/dev/shm/swell-" + options_.tag; }
+  std::string MemoryRoot() const { return MemoryRootOf(options_.tag); }
   // `kept_of` as in node::LogOptions.
   Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const;
   KeptLogs& kept_logs() { return kept_logs_; }

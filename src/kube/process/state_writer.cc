@@ -51,13 +51,27 @@ void StateWriter::WaitNoMore() {
   for (const auto& [uid, why] : waiting) OnTried(uid, why);
 }
 
+SavingStates StateWriter::Saving() const {
+  SavingStates saving{.states = static_cast<int64_t>(states_.size())};
+  for (const auto& [uid, state] : states_) {
+    saving.bytes += state.progress->bytes;
+    saving.written += state.progress->written;
+    if (!state.delay) continue;
+    const Duration left = state.until - plugs_.clock.Steady();
+    saving.delay = state.delay->message();
+    saving.seconds_left = std::max<int64_t>(0, left / std::chrono::seconds(1));
+  }
+  return saving;
+}
+
 void StateWriter::Try(const std::string& uid) {
   State& state = states_.at(uid);
   state.timer = kNoTimer;
   plugs_.background(
       [executor = &plugs_.executor, write = plugs_.write, left = state.left, folder = state.folder,
+       progress = state.progress,
        tried = scope_.Wrap([this, uid](const Status& status) { OnTried(uid, status); })] {
-        const Status status = write(left, folder);
+        const Status status = write(left, folder, *progress);
         executor->Post([tried, status] { tried(status); });
       });
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "kube/process/left_state.h"
+#include "kube/process/saving_states.h"
 
 namespace swell::process {
 
@@ -29,7 +30,8 @@ class StateWriter {
     Clock& clock;
     // Runs the work on another thread.
     std::function<void(std::function<void()> work)> background;
-    std::function<Status(const LeftState&, const std::string& folder)> write = PersistState;
+    std::function<Status(const LeftState&, const std::string& folder, WriteProgress&)> write =
+        PersistState;
     std::function<void(const LeftState&)> drop = DropLeftState;
   };
 
@@ -46,12 +48,14 @@ class StateWriter {
   bool Join(const std::string& uid, Callback on_delay, Callback done);
   // From now on nothing is tried again.
   void WaitNoMore();
+  SavingStates Saving() const;
 
  private:
   struct State {
     LeftState left;
     std::string folder;
     SteadyTime begin, until;
+    std::shared_ptr<WriteProgress> progress = std::make_shared<WriteProgress>();
     int tries = 0;
     std::optional<Status> delay;  // what the last try said, while it is waited for the next
     TimerId timer = kNoTimer;

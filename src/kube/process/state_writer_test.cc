@@ -37,7 +37,9 @@ class StateWriterTest : public ::testing::Test {
        .clock = sim_,
        .background = [](const std::function<void()>& work) { work(); },
        .write =
-           [this](const LeftState&, const std::string& folder) {
+           [this](const LeftState&, const std::string& folder, WriteProgress& progress) {
+             progress.bytes = 100;
+             progress.written = 40;
              writes_.push_back(folder);
              return disk_;
            },
@@ -89,6 +91,20 @@ TEST_F(StateWriterTest, OthersHaveTheirTurnMeanwhile) {
   Write("b");
   ASSERT_EQ(Results(), 1u);
   EXPECT_EQ(results_[0].first, "b");
+}
+
+TEST_F(StateWriterTest, SaysHowFarItIs) {
+  EXPECT_EQ(writer_.Saving(), SavingStates());
+  disk_ = kFull;
+  Write("a");
+  sim_.Advance(seconds(10));
+  Write("b");
+  sim_.Advance(seconds(10));
+  EXPECT_EQ(writer_.Saving(), (SavingStates{.states = 2,
+                                            .bytes = 200,
+                                            .written = 80,
+                                            .delay = "3 MiB are missing",
+                                            .seconds_left = 290}));
 }
 
 TEST_F(StateWriterTest, WhoComesLaterHearsTheSame) {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <functional>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
@@ -16,6 +17,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/process/pod_store.h"
 #include "ops/cluster/cluster_record.h"
+#include "ops/cluster/stop_wait.h"
 #include "ops/commands.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
@@ -26,9 +28,8 @@
 namespace swell::ops {
 namespace {
 
-// Pods have 30 s to save; their removal and the store's last commit follow.
-constexpr int kStopLimitMs = 60'000;
 constexpr int kQuietMs = 2'000;
+constexpr int kLookMs = 1'000;
 constexpr int kExitNotRunning = 3;
 
 // The value of --runtime at the last start.
@@ -62,7 +63,8 @@ class DownAction final : public cli::Action {
       if (!now_) {
         session.ErrLine("Pods have up to 30 s to save and end. Without waiting: swell down --now");
       }
-      if (!Ends(process, kStopLimitMs - kQuietMs)) {
+      const bool ended = WaitFor(session, dir, [process](int ms) { return Ends(process, ms); });
+      if (!ended) {
         return Status(Code::kTimeout, StrCat("process ", running->pid,
                                              " did not stop within 60 s; see ", dir.LogFile()));
       }
@@ -96,13 +98,28 @@ class DownAction final : public cli::Action {
                                                            .keep_logs = true}));
     bool ended = false;
     runtime->Shutdown([&ended] { ended = true; });
-    core.RunUntil([&ended] { return ended; }, std::chrono::milliseconds(kStopLimitMs));
+    WaitFor(session, dir, [&core, &ended](int ms) {
+      return core.RunUntil([&ended] { return ended; }, std::chrono::milliseconds(ms));
+    });
     if (!ended) {
       return Status(Code::kTimeout, StrCat(pods, " in ", dir.path, " did not end in 60 s"));
     }
     session.OutLine(StrCat(pods, " that an earlier cluster had left in ", dir.path,
                            left == 1 ? " is ended" : " are ended"));
     return 0;
+  }
+
+  // `ends` waits for so many milliseconds. False: nothing has moved for a minute.
+  static bool WaitFor(cli::Session& session,
+                      const DataDir& dir,
+                      const std::function<bool(int)>& ends) {
+    RealClock clock;
+    StopWait wait(clock, dir.path);
+    while (!ends(kLookMs)) {
+      if (const std::string news = wait.Look(); !news.empty()) session.ErrLine(news);
+      if (wait.over()) return false;
+    }
+    return true;
   }
 
   static bool Ends(int process, int limit_ms) {
@@ -197,17 +214,19 @@ class StatusAction final : public cli::Action {
 }  // namespace
 
 cli::Command DownCommand() {
-  return {.name = "down",
-          .group = "Cluster",
-          .summary = "Stop the cluster of this machine and its pods. Its data is kept.",
-          .examples = {{"The cluster in the default directory", "swell down"},
-                       {"Another one", "swell down --data-dir /srv/swell"},
-                       {"Kill its pods at once", "swell down --now"}},
-          .notes =
-              "Pods get the notice of a preemption and SIGTERM, and are killed after 30 s. Jobs "
-              "resume after the next swell up from what they saved.",
-          .standalone = true,
-          .make = cli::Makes<DownAction>()};
+  return {
+      .name = "down",
+      .group = "Cluster",
+      .summary = "Stop the cluster of this machine and its pods. Its data is kept.",
+      .examples = {{"The cluster in the default directory", "swell down"},
+                   {"Another one", "swell down --data-dir /srv/swell"},
+                   {"Kill its pods at once", "swell down --now"}},
+      .notes =
+          "Pods get the notice of a preemption and SIGTERM, and are killed after 30 s. Jobs "
+          "resume after the next swell up from what they saved. It waits until what pods left in "
+          "memory is on disk.",
+      .standalone = true,
+      .make = cli::Makes<DownAction>()};
 }
 
 cli::Command StatusCommand() {

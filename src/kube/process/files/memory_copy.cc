@@ -209,7 +209,7 @@ std::string NameOfStep(int64_t step) {
 // The bytes of a checkpoint on their way to the disk.
 class StateFile {
  public:
-  explicit StateFile(UniqueFd file) : file_(std::move(file)) {}
+  StateFile(UniqueFd file, WriteProgress& progress) : file_(std::move(file)), progress_(progress) {}
 
   // Takes the room for so many bytes at once: a state that does not fit must not fill the disk of
   // others first. Not every file system can; then a write fails.
@@ -223,7 +223,9 @@ class StateFile {
   Status Write(std::string_view bytes) {
     hash_.Add(bytes);
     size_ += static_cast<int64_t>(bytes.size());
-    return WriteAll(file_.get(), bytes, "the checkpoint");
+    SWELL_RETURN_IF_ERROR(WriteAll(file_.get(), bytes, "the checkpoint"));
+    progress_.written = size_;
+    return Status::Ok();
   }
   // Then the bytes are on disk, and other users may read them as far as the folder lets them.
   Status Finish() {
@@ -235,6 +237,7 @@ class StateFile {
 
  private:
   UniqueFd file_;
+  WriteProgress& progress_;
   net::Sha256 hash_;
   int64_t size_ = 0;
 };
@@ -295,12 +298,12 @@ Status WriteManifest(const Folder& folder, const std::string& name, const json::
   return ::fsync(file.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync the manifest");
 }
 
-Status WriteFiles(const MemoryCopy& copy, const Folder& folder) {
+Status WriteFiles(const MemoryCopy& copy, const Folder& folder, WriteProgress& progress) {
   const std::string step = NameOfStep(json::GetInt(copy.index, {"step"}));
   const std::string state_at = StrCat(kTemporary, step);
   const std::string manifest_at = StrCat(kTemporary, step, ".json");
   SWELL_ASSIGN_OR_RETURN(UniqueFd made, folder.Make(state_at));
-  StateFile state(std::move(made));
+  StateFile state(std::move(made), progress);
   SWELL_RETURN_IF_ERROR(state.Reserve(BytesOf(copy)));
   SWELL_RETURN_IF_ERROR(WriteRecords(copy, state));
   SWELL_RETURN_IF_ERROR(state.Finish());
@@ -375,14 +378,16 @@ Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& nam
   return copy;
 }
 
-Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir) {
+Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir, WriteProgress& progress) {
+  progress.bytes = static_cast<int64_t>(BytesOf(copy));
+  progress.written = 0;
   SWELL_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(dir));
   if (json::GetString(copy.index, {"run"}) != folder.run()) {
     return Refuse("it belongs to another run of the job");
   }
   SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, folder.Lock());
   folder.RemoveTemporaries();
-  const Status written = WriteFiles(copy, folder);
+  const Status written = WriteFiles(copy, folder, progress);
   if (!written.ok()) {
     folder.RemoveTemporaries();
     return written.code() == Code::kNoSpace ? NoSpace(copy, folder) : written;

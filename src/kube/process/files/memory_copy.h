@@ -9,6 +9,7 @@
 //   the folder's run or does not fit into its file is refused, and no link is followed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -32,6 +33,11 @@ struct MemoryCopy {
   timespec made{};
 };
 
+// How far the writing of a checkpoint is; another thread may look.
+struct WriteProgress {
+  std::atomic<int64_t> bytes{0}, written{0};
+};
+
 // Opens the copy dir/name, where `name` may lead through folders of `dir`.
 Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& name);
 
@@ -39,6 +45,6 @@ Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& nam
 // power cut. Checkpoints of later steps are dropped if they are older than the copy, since the job
 // went back; earlier ones stay until the job's next save, also if this one fails. kNoSpace: the
 // disk is full; then nothing of it is left there. kConflict: a process of the job saves itself.
-Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir);
+Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir, WriteProgress& progress);
 
 }  // namespace swell::process

@@ -57,7 +57,7 @@ class MemoryCopyTest : public ::testing::Test {
   Status Persist(const std::string& bytes) {
     Write(memory_ + "/swell-0-key/a", bytes);
     auto copy = OpenMemoryCopy(memory_, "swell-0-key/a");
-    return copy.ok() ? WriteCheckpoint(*copy, folder_) : copy.status();
+    return copy.ok() ? WriteCheckpoint(*copy, folder_, progress_) : copy.status();
   }
   std::string Message(const std::string& bytes) { return Persist(bytes).message(); }
   static void SetAge(const std::string& path, int64_t seconds) {
@@ -72,6 +72,7 @@ class MemoryCopyTest : public ::testing::Test {
 
   TempDir dir_;
   std::string memory_, folder_;
+  WriteProgress progress_;
 };
 
 TEST_F(MemoryCopyTest, ACopyBecomesACheckpointOfTheSdksForm) {
@@ -116,6 +117,8 @@ TEST_F(MemoryCopyTest, AStateThatIsOneRecordIsWrittenAsItIs) {
   ASSERT_TRUE(Persist(CopyFile("state", Index(R"([["", 64, 5]])", 7, "pickle"))).ok());
   const std::string file(json::GetString(Manifest("step-000000000007.json"), {"file"}));
   EXPECT_EQ(*ReadFile(StrCat(folder_, "/", file)), "state");
+  EXPECT_EQ(progress_.written, 5);
+  EXPECT_EQ(progress_.bytes, 5);
 }
 
 TEST_F(MemoryCopyTest, ARunThatWentBackDropsWhatWasLater) {
@@ -134,7 +137,7 @@ TEST_F(MemoryCopyTest, WhatWasSavedSinceTheCopyStays) {
   Write(folder_ + "/step-000000000041.json", "{}");
   const auto copy = OpenMemoryCopy(memory_, "swell-0-key/a");
   ASSERT_TRUE(copy.ok());
-  ASSERT_TRUE(WriteCheckpoint(*copy, folder_).ok());
+  ASSERT_TRUE(WriteCheckpoint(*copy, folder_, progress_).ok());
   EXPECT_TRUE(FileExists(folder_ + "/step-000000000041.json"));
 }
 
