@@ -117,7 +117,7 @@ TEST_F(LeftStateTest, AProcessOfTheJobThatSavesItselfComesFirst) {
       "pod-a", [&](const Status& why) { delay = why.message(); },
       [&](const Status& status) { stopped = status; });
   ASSERT_TRUE(Until([&] { return !delay.empty(); }));
-  EXPECT_EQ(delay, StrCat("a process of the job saves itself in ", folder));
+  EXPECT_EQ(delay, StrCat("another checkpoint of the job is being written to ", folder));
   EXPECT_FALSE(OnDisk());
   lock = UniqueFd();
   ASSERT_TRUE(Until([&] { return stopped.has_value(); }));

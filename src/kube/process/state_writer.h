@@ -1,6 +1,6 @@
-// StateWriter: brings the states that processes left in memory to disk, one after the other. What
-// time may mend (a full disk, a process of the job that saves itself) is tried again for some
-// minutes, with ever longer pauses in which other states have their turn.
+// StateWriter: brings the states that processes left in memory to disk. What time may mend (a full
+// disk, another checkpoint of the job that is being written) is tried again for some minutes, with
+// ever longer pauses in which other states have their turn.
 //
 // - Threads: the executor's. `write` runs where `background` has it run.
 // - Ownership: the executor outlives what runs in the background, the writer need not.
@@ -28,7 +28,7 @@ class StateWriter {
   struct Plugs {
     Executor& executor;
     Clock& clock;
-    // Runs the work on another thread.
+    // Runs the work on another thread, a few at a time.
     std::function<void(std::function<void()> work)> background;
     std::function<Status(const LeftState&, const std::string& folder, WriteProgress&)> write =
         PersistState;

@@ -12,7 +12,9 @@ constexpr size_t kIdleMax = 10'000;
 
 }  // namespace
 
-IdleWorker::IdleWorker() : thread_([this] { Run(); }) {}
+IdleWorker::IdleWorker(int threads) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+}
 
 IdleWorker::~IdleWorker() {
   {
@@ -20,7 +22,7 @@ IdleWorker::~IdleWorker() {
     stopping_ = true;
   }
   changed_.NotifyAll();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void IdleWorker::Post(std::function<void()> work) {
@@ -45,7 +47,7 @@ void IdleWorker::Finish() {
   MutexLock lock(mutex_);
   finishing_ = true;
   changed_.NotifyAll();
-  while (busy_ || !posted_.empty() || !idle_.empty()) changed_.Wait(mutex_);
+  while (busy_ > 0 || !posted_.empty() || !idle_.empty()) changed_.Wait(mutex_);
   finishing_ = false;
 }
 
@@ -73,12 +75,12 @@ void IdleWorker::Run() {
       work = std::move(idle_.front().work);
       idle_.pop_front();
     }
-    busy_ = true;
+    ++busy_;
     mutex_.Unlock();
     work();
     work = nullptr;
     mutex_.Lock();
-    busy_ = false;
+    --busy_;
     changed_.NotifyAll();
   }
 }

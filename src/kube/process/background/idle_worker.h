@@ -1,15 +1,16 @@
-// IdleWorker: a thread for long work of the I/O thread.
+// IdleWorker: a thread, or a few, for long work of the I/O thread.
 //
 // Posted work is done at once. Idle work (removing trees, making spares) waits until nothing was
 // posted for a moment: it contends with starting pods for the kernel's locks and the disk.
 //
-// - Threads: any thread but its own.
-// - Ownership: the destructor waits for the piece of work under way; work that waits is dropped.
+// - Threads: any but its own.
+// - Ownership: the destructor waits for the work under way; work that waits is dropped.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -18,7 +19,7 @@ namespace swell::process {
 
 class IdleWorker {
  public:
-  IdleWorker();
+  explicit IdleWorker(int threads = 1);
   ~IdleWorker();
   IdleWorker(const IdleWorker&) = delete;
   IdleWorker& operator=(const IdleWorker&) = delete;
@@ -44,10 +45,10 @@ class IdleWorker {
   CondVar changed_;
   std::deque<std::function<void()>> posted_ SWELL_GUARDED_BY(mutex_);
   std::deque<Idle> idle_ SWELL_GUARDED_BY(mutex_);
-  bool busy_ SWELL_GUARDED_BY(mutex_) = false;
+  int busy_ SWELL_GUARDED_BY(mutex_) = 0;
   bool finishing_ SWELL_GUARDED_BY(mutex_) = false;
   bool stopping_ SWELL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace swell::process

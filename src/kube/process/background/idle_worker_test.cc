@@ -49,5 +49,20 @@ TEST(IdleWorker, RefusesMoreThanItCanHold) {
   EXPECT_TRUE(worker.PostIdle([] {}));
 }
 
+TEST(IdleWorker, TwoThreadsDoTwoThingsAtOnce) {
+  std::promise<void> first, second;
+  IdleWorker worker(2);
+  // Each waits for the other to begin.
+  worker.Post([&] {
+    first.set_value();
+    second.get_future().wait();
+  });
+  worker.Post([&] {
+    second.set_value();
+    first.get_future().wait();
+  });
+  worker.Finish();
+}
+
 }  // namespace
 }  // namespace swell::process

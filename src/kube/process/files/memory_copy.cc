@@ -162,7 +162,8 @@ class Folder {
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
     if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("lock ", path_, "/", kLock));
-    return Status(Code::kConflict, StrCat("a process of the job saves itself in ", path_));
+    return Status(Code::kConflict,
+                  StrCat("another checkpoint of the job is being written to ", path_));
   }
   // What agents left that were killed. Only who has the lock writes such files.
   void RemoveTemporaries() const {

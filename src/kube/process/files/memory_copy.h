@@ -44,7 +44,8 @@ Result<MemoryCopy> OpenMemoryCopy(const std::string& dir, const std::string& nam
 // Writes the copy as a checkpoint to the job's folder. When it returns, the checkpoint survives a
 // power cut. Checkpoints of later steps are dropped if they are older than the copy, since the job
 // went back; earlier ones stay until the job's next save, also if this one fails. kNoSpace: the
-// disk is full; then nothing of it is left there. kConflict: a process of the job saves itself.
+// disk is full; then nothing of it is left there. kConflict: another one of the
+// job is being written.
 Status WriteCheckpoint(const MemoryCopy& copy, const std::string& dir, WriteProgress& progress);
 
 }  // namespace swell::process
