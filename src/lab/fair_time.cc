@@ -142,7 +142,7 @@ Status AddFairTimes(const Trace& trace,
   for (size_t i = 0; i < trace.jobs.size(); ++i) {
     const TraceJob& job = trace.jobs[i];
     JobOutcome& its = outcome.jobs[i];
-    if (job.application.empty()) {
+    if (job.application.empty() || !job.plan.empty()) {
       its.fair_s = static_cast<double>(job.duration_s) * crowding;
       continue;
     }

@@ -75,6 +75,22 @@ Allocation FreeGpus::TakeTightly(int gpus, int group) {
   return taken;
 }
 
+Allocation FreeGpus::TakeShape(const Placement& placement) {
+  Allocation taken;
+  for (int gpus : placement) {
+    int best = -1;
+    for (int node = 0; node < static_cast<int>(free_.size()); ++node) {
+      const bool used = std::find(taken.begin(), taken.end(), node) != taken.end();
+      if (used || free_[node] < gpus) continue;
+      if (best < 0 || free_[node] < free_[best]) best = node;
+    }
+    if (best < 0) return {};
+    taken.insert(taken.end(), gpus, best);
+  }
+  Take(taken);
+  return taken;
+}
+
 Placement PlacementOf(const Allocation& allocation) {
   Placement placement;
   for (size_t i = 0; i < allocation.size(); ++i) {

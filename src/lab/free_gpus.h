@@ -26,6 +26,8 @@ class FreeGpus {
   // Chooses as few nodes as possible, then those that have the least left over. The group must have
   // that many free.
   Allocation TakeTightly(int gpus, int group = 0);
+  // Nodes with these free GPUs each, those with the least left over. Empty: there are not enough.
+  Allocation TakeShape(const Placement& placement);
 
  private:
   // Its nodes are those from `begin` up to `end`.

@@ -92,6 +92,7 @@ struct PolicyKind {
   bool learns = false;      // a job begins with what others of its application measured
   bool resizes = false;     // else jobs hold the GPUs they requested or none
   bool many_types = false;  // it knows GPUs of several types
+  bool plans = false;       // with resizes: it keeps to the sizes on which a job's plan trains
   // How many bytes a decision about so many jobs takes, where that is more than a few for each job.
   double (*bytes)(const ClusterShape& shape, size_t jobs) = nullptr;
   std::unique_ptr<Policy> (*make)(const ClusterShape&) = nullptr;

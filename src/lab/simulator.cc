@@ -17,6 +17,14 @@ constexpr int64_t kSecondsMax = int64_t{20} * 365 * 86'400;
 constexpr size_t kTimedMax = 5'000'000;
 constexpr int kDecisionGibMax = 4;
 
+std::vector<std::string> PoliciesWith(bool (*has)(const PolicyKind&)) {
+  std::vector<std::string> names;
+  for (const PolicyKind& kind : Policies()) {
+    if (has(kind)) names.push_back(kind.name);
+  }
+  return names;
+}
+
 class Run {
  public:
   Run(const PolicyKind& kind, const RunOptions& options)
@@ -27,6 +35,7 @@ class Run {
         batch_(kind.batch),
         learns_(kind.learns),
         resizes_(kind.resizes),
+        keeps_plans_(kind.plans || !kind.resizes),
         policy_(kind.make(options.shape)),
         tenants_(options.shape.gpus(), options.shape.tenants) {}
 
@@ -35,14 +44,15 @@ class Run {
     for (const TraceJob& job : trace.jobs) {
       SWELL_ASSIGN_OR_RETURN(std::vector<const Profile*> its,
                              ProfilesOf(trace.name, job, profiles));
-      const int least = resizes_ ? job.gpus_min : job.gpus;
+      SWELL_ASSIGN_OR_RETURN(const PlanCurve* plan, PlanOf(trace.name, job, profiles));
+      const int least = LeastOf(job, plan);
       if (least > LargestGroup()) {
         return Status(Code::kInvalid,
                       StrCat(trace.name, ": job ", Quote(job.name), " requests ", least,
                              " GPUs, the cluster has ", LargestGroup(),
                              options_.shape.groups.size() > 1 ? " of one type" : ""));
       }
-      jobs_.emplace_back(job, std::move(its), OptionsOf(job));
+      jobs_.emplace_back(job, std::move(its), OptionsOf(job, plan));
       has_tenants_ |= !job.tenant.empty();
     }
     arrivals_.resize(jobs_.size());
@@ -94,7 +104,7 @@ class Run {
                                                  const TraceJob& job,
                                                  const ProfileLibrary& profiles) const {
     std::vector<const Profile*> its;
-    if (job.application.empty()) return its;
+    if (job.application.empty() || !job.plan.empty()) return its;
     for (const NodeGroup& group : options_.shape.groups) {
       its.push_back(profiles.Find(job.application, group.type));
       if (its.back() != nullptr) continue;
@@ -108,13 +118,58 @@ class Run {
     return its;
   }
 
-  JobOptions OptionsOf(const TraceJob& job) {
+  // Null where the job has none.
+  Result<const PlanCurve*> PlanOf(const std::string& trace,
+                                  const TraceJob& job,
+                                  const ProfileLibrary& profiles) const {
+    if (job.plan.empty()) return nullptr;
+    const std::string of = StrCat(trace, ": job ", Quote(job.name));
+    if (options_.shape.groups.size() > 1) {
+      return Status(Code::kInvalid, StrCat(of,
+                                           " has an execution plan, and plans were measured on "
+                                           "one type of GPU; the cluster is ",
+                                           options_.shape.ToString()));
+    }
+    if (!keeps_plans_) {
+      return Status(
+          Code::kInvalid,
+          StrCat(
+              of,
+              " trains only on numbers of GPUs that its execution plan allows, and "
+              "this policy tries any; these keep to plans, or to the requested GPUs: ",
+              Join(PoliciesWith([](const PolicyKind& kind) { return kind.plans || !kind.resizes; }),
+                   ", ")));
+    }
+    const PlanCurve* plan = profiles.FindPlan(job.application, job.plan);
+    if (plan != nullptr && options_.fastest_plans) plan = profiles.FindPlan(job.application, "");
+    if (plan == nullptr) {
+      return Status(Code::kNotFound,
+                    StrCat(of, ": application ", Quote(job.application),
+                           " was not measured with plan ", Quote(job.plan),
+                           " (--profiles DIR with DIR/", job.application, "/placements.csv)"));
+    }
+    if (!std::binary_search(plan->sizes().begin(), plan->sizes().end(), job.gpus)) {
+      return Status(Code::kInvalid,
+                    StrCat(of, " requests ", job.gpus, " GPUs, and plan ", Quote(job.plan), " of ",
+                           job.application, " was measured on ", Join(Texts(plan->sizes()), ", ")));
+    }
+    return plan;
+  }
+
+  static std::vector<std::string> Texts(const std::vector<int>& numbers) {
+    std::vector<std::string> texts;
+    for (int number : numbers) texts.push_back(StrCat(number));
+    return texts;
+  }
+
+  JobOptions OptionsOf(const TraceJob& job, const PlanCurve* plan) {
     const ApplicationCosts costs = CostsOf(options_.rules, job.application);
     JobOptions options;
     options.batch = batch_;
     options.rules = options_.rules;
     options.resize_s = options_.resize_s.value_or(costs.resize_s);
     options.slowdown = costs.slowdown;
+    options.plan = plan;
     options.first_gpus = options_.shape.gpus_per_node();
     options.experiences = learns_ ? &experiences_ : nullptr;
     for (const NodeGroup& group : options_.shape.groups) {
@@ -243,12 +298,18 @@ class Run {
     if (change.waits != 0) tenants_.Wait(now_s_, tenant, LeastOf(number), change.waits > 0);
   }
   int MostOf(int number) const {
-    const TraceJob& job = jobs_[number].trace();
-    return resizes_ ? job.most_gpus() : job.gpus;
+    const SimJob& job = jobs_[number];
+    if (!resizes_) return job.trace().gpus;
+    if (job.sizes() != nullptr) return std::min(job.sizes()->back(), options_.shape.gpus());
+    return job.trace().most_gpus();
   }
   int LeastOf(int number) const {
-    const TraceJob& job = jobs_[number].trace();
-    return resizes_ ? std::max(1, job.gpus_min) : job.gpus;
+    const SimJob& job = jobs_[number];
+    return LeastOf(job.trace(), job.options().plan);
+  }
+  int LeastOf(const TraceJob& job, const PlanCurve* plan) const {
+    if (!resizes_) return job.gpus;
+    return plan != nullptr ? plan->sizes().front() : std::max(1, job.gpus_min);
   }
   int HeldBy(int number) const {
     const auto held = allocations_.find(number);
@@ -257,7 +318,7 @@ class Run {
 
   // A move that costs nothing.
   bool Same(const Allocation& before, const Allocation& after) const {
-    if (options_.rules != Rules::kSia || before.empty() || after.empty()) return false;
+    if (options_.rules == Rules::kPollux || before.empty() || after.empty()) return false;
     return PlacementOf(before) == PlacementOf(after) &&
            options_.shape.GroupOf(before.front()) == options_.shape.GroupOf(after.front());
   }
@@ -289,6 +350,7 @@ class Run {
   const BatchMode batch_;
   const bool learns_;
   const bool resizes_;
+  const bool keeps_plans_;
   Experiences experiences_;
   const std::unique_ptr<Policy> policy_;
   std::vector<SimJob> jobs_;
@@ -309,10 +371,8 @@ Result<RunOutcome> Play(const Trace& trace,
                         const PolicyKind& policy,
                         const RunOptions& options) {
   if (options.shape.groups.size() > 1 && !policy.many_types) {
-    std::vector<std::string> able;
-    for (const PolicyKind& kind : Policies()) {
-      if (kind.many_types) able.push_back(kind.name);
-    }
+    const std::vector<std::string> able =
+        PoliciesWith([](const PolicyKind& kind) { return kind.many_types; });
     return Status(Code::kInvalid,
                   StrCat("policy ", policy.name, " knows GPUs of one type, not ",
                          options.shape.ToString(), "; these know several: ", Join(able, ", ")));

@@ -3,7 +3,7 @@
 // In rounds, as Pollux' published simulator does it: all jobs advance by a round, the clock moves,
 // the policy decides, and its decision takes effect at once. Jobs that come or end within a round
 // wait for its end. A policy that decides on events is called at the second of each event too.
-// Sia's published simulator differs in what model/rules.h lists.
+// Those of Sia and Rubick differ in what model/rules.h lists.
 //
 // - Threads: none; a run is one call.
 // - Invariants: the same input gives the same decisions and times, on any machine.
@@ -39,6 +39,7 @@ struct RunOptions {
   std::optional<int64_t> resize_s;
   int64_t round_s =
       0;  // 0: the policy chooses when to decide; else it decides in rounds of this length
+  bool fastest_plans = false;  // jobs with execution plans take the fastest one, not the trace's
   std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
   std::function<void(const DecisionSeen&)> on_decision;  // may be null
 };
@@ -70,8 +71,9 @@ struct RunOutcome {
   std::vector<TenantHour> tenant_hours;  // empty where no job of the trace has a tenant
 };
 
-// Errors: an application without a profile, a job larger than the cluster, a job that never ends,
-// GPUs of several types under a policy that knows only one.
+// Errors: an application without a profile or plan, a job larger than the cluster, a job that never
+// ends, GPUs of several types under a policy that knows only one, jobs with execution plans on
+// several types or under a policy that tries any number of GPUs.
 Result<RunOutcome> Play(const Trace& trace,
                         const ProfileLibrary& profiles,
                         const PolicyKind& policy,

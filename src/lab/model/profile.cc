@@ -284,6 +284,14 @@ Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
                                             const std::set<std::string>* only) {
   SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
   ProfileLibrary library;
+  bool any_plans = false;
+  for (const std::string& name : names) {
+    const std::string file = StrCat(folder, "/", name, "/placements.csv");
+    if (!FileExists(file)) continue;
+    any_plans = true;
+    if (only != nullptr && !only->contains(name)) continue;
+    SWELL_RETURN_IF_ERROR(library.ReadPlans(file, name));
+  }
   for (const std::string& gpu_type : gpu_types) {
     bool any = false;
     for (const std::string& name : names) {
@@ -301,12 +309,28 @@ Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
                              Profile::Load(inside, name, gpu_type, rules));
       library.Add(std::move(profile));
     }
-    if (!any) {
+    if (!any && !any_plans) {
       return Status(Code::kNotFound,
                     StrCat(folder, ": has no APPLICATION/placements-", gpu_type, ".csv"));
     }
   }
   return library;
+}
+
+Status ProfileLibrary::ReadPlans(const std::string& file, const std::string& application) {
+  SWELL_ASSIGN_OR_RETURN(const std::vector<PlanStep> steps, ReadPlanSteps(file));
+  std::map<std::string, PlanCurve>& curves = plans_[application];
+  curves.try_emplace("", steps, "");
+  for (const PlanStep& step : steps) curves.try_emplace(step.plan, steps, step.plan);
+  return {};
+}
+
+const PlanCurve* ProfileLibrary::FindPlan(const std::string& application,
+                                          const std::string& plan) const {
+  const auto found = plans_.find(application);
+  if (found == plans_.end()) return nullptr;
+  const auto curve = found->second.find(plan);
+  return curve == found->second.end() ? nullptr : &curve->second;
 }
 
 void ProfileLibrary::Add(std::unique_ptr<Profile> profile) {

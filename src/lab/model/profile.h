@@ -15,15 +15,14 @@
 
 #include "base/result.h"
 #include "goodput/step_model.h"
+#include "lab/model/plan_curve.h"
 #include "lab/model/rules.h"
 #include "lab/model/step_surface.h"
 #include "lab/trace/csv.h"
 
 namespace swell::lab {
 
-// GPUs on each node of a job, in the order of its ranks.
-using Placement = std::vector<int>;
-
+// A placement has the GPUs on each node of a job, in the order of its ranks.
 int GpusOf(const Placement& placement);
 
 using goodput::BatchLimits;
@@ -91,7 +90,7 @@ class Profile {
   mutable std::unordered_map<std::string, StepTime> known_steps_;
 };
 
-// All applications below a folder, on one type of GPU or several.
+// All applications below a folder, on one type of GPU or several, and those with execution plans.
 class ProfileLibrary {
  public:
   // `only`: the applications that are read; null: all.
@@ -101,11 +100,17 @@ class ProfileLibrary {
                                      const std::set<std::string>* only = nullptr);
   // An empty type means the first one that was read.
   const Profile* Find(const std::string& application, const std::string& gpu_type = "") const;
+  // Null: the application has no such plan. An empty plan is the fastest one on each placement.
+  const PlanCurve* FindPlan(const std::string& application, const std::string& plan) const;
   void Add(std::unique_ptr<Profile> profile);
   std::vector<std::string> Names() const;
 
  private:
+  // Reads FOLDER/APPLICATION/placements.csv.
+  Status ReadPlans(const std::string& file, const std::string& application);
+
   std::map<std::string, std::vector<std::unique_ptr<Profile>>> profiles_;  // by application
+  std::map<std::string, std::map<std::string, PlanCurve>> plans_;  // by application and plan
 };
 
 }  // namespace swell::lab

@@ -12,6 +12,8 @@ struct Row {
   ApplicationCosts costs;
 };
 
+constexpr int64_t kRubickResize = 260;
+
 // SOSP'23, section 4 and its artefact.
 constexpr std::array<Row, 7> kSia{{{"bert", {120, 1.2, 120}},
                                    {"cifar10", {50, 1.8, 30}},
@@ -25,6 +27,7 @@ constexpr std::array<Row, 7> kSia{{{"bert", {120, 1.2, 120}},
 
 ApplicationCosts CostsOf(Rules rules, std::string_view application) {
   if (rules == Rules::kPollux) return {};
+  if (rules == Rules::kRubick) return {.resize_s = kRubickResize};
   const auto found = std::find_if(kSia.begin(), kSia.end(), [application](const Row& row) {
     return row.application == application;
   });
@@ -39,6 +42,7 @@ int64_t LocalBatchMax(Rules rules,
     // Half of what was measured.
     return application == "yolov3" ? std::min<int64_t>(measured, 8) : measured;
   }
+  if (rules == Rules::kRubick) return measured;
   const bool small_memory = application == "deepspeech2" && gpu_type == "rtx";
   return small_memory ? std::min<int64_t>(measured, 57) : measured;
 }

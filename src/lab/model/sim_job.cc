@@ -25,8 +25,12 @@ SimJob::SimJob(const TraceJob& trace,
                const JobOptions& options)
     : trace_(trace), profiles_(std::move(profiles)), options_(options), learned_(profiles_.size()) {
   SWELL_CHECK(!profiles_.empty() || trace.duration_s > 0);
-  if (profiles_.empty()) {
-    work_left_s_ = static_cast<double>(trace.duration_s);
+  if (options.plan != nullptr) {
+    // The published simulator ends a job after one step more.
+    const bool one_more = options.rules == Rules::kRubick;
+    work_left_ = static_cast<double>(trace.steps + (one_more ? 1 : 0));
+  } else if (profiles_.empty()) {
+    work_left_ = static_cast<double>(trace.duration_s);
   } else {
     epoch_end_ = profile()->Progress(1);
   }
@@ -135,21 +139,27 @@ void SimJob::Train(int64_t now_s, int64_t seconds) {
   }
 }
 
-double SimJob::WorkSpeed(int gpus) const {
+double SimJob::WorkSpeed(const Placement& placement) const {
+  if (options_.plan != nullptr) return 1 / options_.plan->StepSeconds(placement);
+  return WorkSpeed(static_cast<int>(placement.size()), GpusOf(placement));
+}
+
+double SimJob::WorkSpeed(int nodes, int gpus) const {
   if (gpus <= 0) return 0;
+  if (options_.plan != nullptr) return 1 / options_.plan->StepSeconds(nodes, gpus);
   auto time = [](int on) { return kSerialPart + (1 - kSerialPart) / on; };
   return time(trace_.gpus) / time(std::min(gpus, trace_.most_gpus()));
 }
 
 void SimJob::Work(int64_t now_s, int64_t seconds) {
-  const double speed = WorkSpeed(gpus_);
+  const double speed = WorkSpeed(placement_);
   int64_t taken = seconds;
-  if (work_left_s_ <= speed * static_cast<double>(seconds)) {
-    taken = std::min(seconds, static_cast<int64_t>(std::ceil(work_left_s_ / speed)));
+  if (work_left_ <= speed * static_cast<double>(seconds)) {
+    taken = std::min(seconds, static_cast<int64_t>(std::ceil(work_left_ / speed)));
     ended_s_ = now_s + taken;
-    work_left_s_ = 0;
+    work_left_ = 0;
   } else {
-    work_left_s_ -= speed * static_cast<double>(seconds);
+    work_left_ -= speed * static_cast<double>(seconds);
   }
   running_s_ += taken;
   service_ += static_cast<double>(taken) * gpus_;
@@ -215,7 +225,7 @@ double SimJob::CorrectionFor(const Source& source, int gpus) const {
 
 double SimJob::EstimatedGoodput(int group, int nodes, int gpus) const {
   if (gpus <= 0) return 0;
-  if (profiles_.empty()) return WorkSpeed(gpus);
+  if (profiles_.empty()) return WorkSpeed(nodes, gpus);
   if (trace_.application == kOneGpuApplication) return gpus;
   const Source source = SourceFor(group, nodes, gpus);
   if (source.group < 0) return gpus;
@@ -226,7 +236,7 @@ double SimJob::EstimatedGoodput(int group, int nodes, int gpus) const {
 }
 
 double SimJob::ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) const {
-  if (profiles_.empty()) return WorkSpeed(gpus);
+  if (profiles_.empty()) return WorkSpeed(nodes, gpus);
   if (trace_.application == kOneGpuApplication) return gpus;
   const Source source = SourceFor(group, nodes, gpus);
   if (source.group < 0) return gpus;
@@ -239,6 +249,7 @@ double SimJob::ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) c
 }
 
 int SimJob::GpusMax(int cluster_gpus, int first_gpus) const {
+  if (sizes() != nullptr) return std::min(sizes()->back(), cluster_gpus);
   if (profiles_.empty()) return std::min(trace_.most_gpus(), cluster_gpus);
   if (trace_.application == kOneGpuApplication) return 1;
   int64_t by_batch = 1;
@@ -269,7 +280,7 @@ SimJob::RequestedStep SimJob::RequestedStepOn(int group, const Placement& placem
 double SimJob::TrueGoodput(const Placement& placement) const {
   const int gpus = GpusOf(placement);
   if (gpus <= 0) return 0;
-  if (profiles_.empty()) return WorkSpeed(gpus);
+  if (profiles_.empty()) return WorkSpeed(placement);
   const auto [split, step_s] = RequestedStepOn(group_, placement);
   const int64_t batch = int64_t{gpus} * (split.passes_before + 1) * split.local_batch;
   const int epoch = std::min(epoch_, profile()->epochs() - 1);
@@ -279,7 +290,7 @@ double SimJob::TrueGoodput(const Placement& placement) const {
 }
 
 double SimJob::RequestedSpeed(int group, const Placement& placement) const {
-  if (profiles_.empty()) return WorkSpeed(GpusOf(placement));
+  if (profiles_.empty()) return WorkSpeed(placement);
   return 1 / RequestedStepOn(group, placement).step_s / options_.slowdown;
 }
 
@@ -287,16 +298,16 @@ double SimJob::RemainingSeconds(const Placement& placement) const {
   const double speed = TrueGoodput(placement);
   if (speed <= 0) return 0;
   const double left =
-      profiles_.empty() ? work_left_s_ : profile()->Progress(profile()->epochs()) - progress_;
+      profiles_.empty() ? work_left_ : profile()->Progress(profile()->epochs()) - progress_;
   return left / speed;
 }
 
 int64_t SimJob::QuietSeconds() const {
   if (placement_.empty() || ended()) return INT64_MAX;
-  const double speed = profiles_.empty() ? WorkSpeed(gpus_) : goodput_;
+  const double speed = profiles_.empty() ? WorkSpeed(placement_) : goodput_;
   if (!profiles_.empty() && stale_) return 1;
   const double left =
-      profiles_.empty() ? work_left_s_ : profile()->Progress(profile()->epochs()) - progress_;
+      profiles_.empty() ? work_left_ : profile()->Progress(profile()->epochs()) - progress_;
   const double at_speed = left / speed;
   // A job without a profile keeps its speed: its end is known.
   const double quiet = profiles_.empty() ? std::ceil(at_speed) : at_speed / 2;

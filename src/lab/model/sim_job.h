@@ -5,6 +5,7 @@
 // epoch ends; the end of an epoch falls on a whole second. A job of which only the duration is
 // known runs at speed 1 on the GPUs it requested and slower on fewer, by Amdahl's law with 5 % of
 // the work serial; it never uses more than it requested or, where it is elastic, than its maximum.
+// A job with an execution plan takes a number of steps, as fast as was measured on its placement.
 //
 // GPUs of one type form a group of the cluster. A job trains in one group at a time, and fits a
 // model for each group that it has tried. It knows the other groups only by the speed of one GPU,
@@ -57,12 +58,14 @@ struct JobOptions {
   std::vector<int> gpus_per_node = {};  // of each group
   int first_gpus = 1;                   // it may begin on so many, tried or not
   Experiences* experiences =
-      nullptr;  // shared by the jobs of a run; null: each begins with nothing
+      nullptr;                      // shared by the jobs of a run; null: each begins with nothing
+  const PlanCurve* plan = nullptr;  // of the job's application; null: it has none
 };
 
 class SimJob {
  public:
-  // `profiles` has one for each group of the cluster, or none where only a duration is known.
+  // `profiles` has one for each group of the cluster, or none where the job has a plan or only a
+  // duration is known.
   SimJob(const TraceJob& trace, std::vector<const Profile*> profiles, const JobOptions& options);
 
   // It is submitted now: what others of its application have measured is known.
@@ -79,6 +82,15 @@ class SimJob {
   const JobOptions& options() const { return options_; }
   const Placement& placement() const { return placement_; }
   int group() const { return group_; }  // of its GPUs
+  // Of a job with an execution plan: the numbers of GPUs on which it trains. Null: any.
+  const std::vector<int>* sizes() const {
+    return options_.plan == nullptr ? nullptr : &options_.plan->sizes();
+  }
+  // What a model that is split needs for a size; empty: any placement will do.
+  Placement NeededPlacement(int gpus, int gpus_per_node) const {
+    return options_.plan == nullptr ? Placement()
+                                    : options_.plan->NeededPlacement(gpus, gpus_per_node);
+  }
   bool resizing() const { return !placement_.empty() && resizing_s_ > 0; }
   int gpus() const { return gpus_; }
   bool ended() const { return ended_s_.has_value(); }
@@ -105,7 +117,10 @@ class SimJob {
   // Whether the estimates have any measurement behind them.
   bool measured() const { return profiles_.empty() || AnyFitted() >= 0; }
   // On fewer it does not train.
-  int GpusMin() const { return profiles_.empty() ? std::max(1, trace_.gpus_min) : 1; }
+  int GpusMin() const {
+    if (sizes() != nullptr) return sizes()->front();
+    return profiles_.empty() ? std::max(1, trace_.gpus_min) : 1;
+  }
   // As many as it may try: twice what it has run on, within its batch and what it requested.
   int GpusMax(int cluster_gpus) const { return GpusMax(cluster_gpus, options_.first_gpus); }
   int GpusMax(int cluster_gpus, int first_gpus) const;
@@ -145,7 +160,8 @@ class SimJob {
   int AnyFitted() const;  // the first group with a model; -1: none
   Source SourceFor(int group, int nodes, int gpus) const;
   double CorrectionFor(const Source& source, int gpus) const;
-  double WorkSpeed(int gpus) const;
+  double WorkSpeed(int nodes, int gpus) const;
+  double WorkSpeed(const Placement& placement) const;
   // The requested batch on a placement, and the time that a step takes with it.
   struct RequestedStep {
     BatchChoice batch;
@@ -180,7 +196,8 @@ class SimJob {
   std::vector<Learned> learned_;  // by group
   uint64_t estimate_version_ = 0;
 
-  double work_left_s_ = 0;  // without a profile
+  // Without a profile: seconds on the requested GPUs, or steps of its plan.
+  double work_left_ = 0;
 };
 
 }  // namespace swell::lab

@@ -46,8 +46,19 @@ class Goodput final : public Policy {
     const int fair = std::max(1, shape_.gpus() / static_cast<int>(jobs.size()));
     plans_.clear();
     for (const ActiveJob& active : jobs) plans_.push_back(PlanOf(active, now, fair));
-    Give(plans_);
-    return Placed(plans_, now);
+    while (true) {
+      Give(plans_);
+      Allocations next;
+      if (Place(now, /*anew=*/false, next) >= 0) {
+        next.clear();
+        const int blocked = Place(now, /*anew=*/true, next);
+        if (blocked >= 0) {
+          Withdraw(blocked);
+          continue;
+        }
+      }
+      return next;
+    }
   }
 
   std::string Reason(const ActiveJob& active) const override {
@@ -139,11 +150,12 @@ class Goodput final : public Policy {
     return curve;
   }
 
-  // A job of which only the duration is known has sizes of its own beside the usual ones.
+  // A job with an execution plan has sizes of its own, one of which only the duration is known has
+  // some beside the usual ones.
   std::vector<int> SizesFor(const SimJob& job, int most) const {
-    std::vector<int> sizes = sizes_;
+    std::vector<int> sizes = job.sizes() != nullptr ? *job.sizes() : sizes_;
     const int least = job.GpusMin();
-    if (job.profile() == nullptr) {
+    if (job.profile() == nullptr && job.sizes() == nullptr) {
       sizes.insert(sizes.end(), {least, job.trace().gpus, most});
       std::sort(sizes.begin(), sizes.end());
       sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -280,13 +292,23 @@ class Goodput final : public Policy {
     return left;
   }
 
-  // Jobs that keep their size keep their place; large ones choose first.
-  Allocations Placed(const std::vector<Plan>& plans, const Allocations& now) const {
-    Allocations next;
+  // Without this size and larger ones, the job may get a smaller one. Sizes are decided anew.
+  void Withdraw(int blocked) {
+    Plan& withdrawn = plans_[blocked];
+    withdrawn.utility.resize(withdrawn.size);
+    for (Plan& plan : plans_) {
+      plan.size = -1;
+      plan.last_gain = 0;
+    }
+  }
+
+  // Jobs that keep their size keep their place, unless all are placed anew; large ones choose
+  // first. Returns the plan of a job that finds no placement on which it trains, else -1.
+  int Place(const Allocations& now, bool anew, Allocations& next) const {
     std::vector<const Plan*> changed;
-    for (const Plan& plan : plans) {
+    for (const Plan& plan : plans_) {
       if (plan.size < 0) continue;
-      if (plan.stays()) {
+      if (plan.stays() && !anew) {
         next.insert(*now.find(plan.number));
       } else {
         changed.push_back(&plan);
@@ -296,22 +318,26 @@ class Goodput final : public Policy {
                      [](const Plan* a, const Plan* b) { return a->gpus() > b->gpus(); });
     FreeGpus free(shape_, next);
     for (const Plan* plan : changed) {
-      next[plan->number] = PlaceWell(*plan, free);
+      Allocation placed = PlaceWell(*plan, free);
+      if (placed.empty()) return static_cast<int>(plan - plans_.data());
+      next[plan->number] = std::move(placed);
     }
-    for (const Plan& plan : plans) {
-      if (plan.moves && plan.stays()) {
-        Move(next.at(plan.number), free);
-      }
+    for (const Plan& plan : plans_) {
+      if (plan.moves && plan.stays() && !anew) Move(next.at(plan.number), free);
     }
-    return next;
+    return -1;
   }
 
   // The planned size, or a smaller one where the free GPUs lie so scattered that it trains faster.
+  // Empty: the job's model is split, and needs a placement that is not there.
   Allocation PlaceWell(const Plan& plan, FreeGpus& free) const {
+    const Placement needed = plan.job->NeededPlacement(plan.gpus(), shape_.gpus_per_node());
+    if (!needed.empty()) return free.TakeShape(needed);
     Allocation best;
     double best_goodput = 0;
     for (int size = plan.size; size >= 0; --size) {
       const int gpus = (*plan.sizes)[size];
+      if (!plan.job->NeededPlacement(gpus, shape_.gpus_per_node()).empty()) continue;
       Allocation tried = free.TakeTightly(gpus);
       const int nodes = static_cast<int>(PlacementOf(tried).size());
       const double goodput = plan.job->EstimatedGoodput(nodes, gpus);

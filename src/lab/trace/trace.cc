@@ -16,6 +16,8 @@ namespace swell::lab {
 namespace {
 
 constexpr int64_t kGpusMax = 1'000'000;
+constexpr std::string_view kGuaranteedTenant = "guaranteed";
+constexpr std::string_view kBestEffortTenant = "best-effort";
 constexpr int64_t kPriorityMost = 2'000'001'000;  // of Kubernetes' own classes
 constexpr double kSecondsMax = 1e10;              // three centuries
 
@@ -45,6 +47,52 @@ Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
     }
     job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
     job.gpus = static_cast<int>(requested);
+  }
+  return trace;
+}
+
+// Jobs with a guarantee and those without are two tenants, where there are both.
+Result<Trace> ReadRubick(const CsvTable& table, Trace trace) {
+  trace.format = "rubick";
+  SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("name"));
+  SWELL_ASSIGN_OR_RETURN(const size_t time, table.Column("submission_time"));
+  SWELL_ASSIGN_OR_RETURN(const size_t duration, table.Column("duration"));
+  SWELL_ASSIGN_OR_RETURN(const size_t application, table.Column("application"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus, table.Column("num_gpus"));
+  SWELL_ASSIGN_OR_RETURN(const size_t plan, table.Column("exec_plan"));
+  SWELL_ASSIGN_OR_RETURN(const size_t steps, table.Column("steps"));
+  SWELL_ASSIGN_OR_RETURN(const size_t guaranteed, table.Column("is_sla"));
+  bool any_guaranteed = false;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = table.Text(row, name);
+    job.application = table.Text(row, application);
+    if (job.application.empty()) return table.Wrong(row, application, "expected a name");
+    job.plan = table.Text(row, plan);
+    if (job.plan.empty()) return table.Wrong(row, plan, "expected the name of a plan");
+    SWELL_ASSIGN_OR_RETURN(const double submitted, table.Number(row, time));
+    SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, duration));
+    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(job.steps, table.Integer(row, steps));
+    SWELL_ASSIGN_OR_RETURN(const int64_t is_guaranteed, table.Integer(row, guaranteed));
+    if (submitted < 0 || submitted > kSecondsMax) {
+      return table.Wrong(row, time, "expected seconds since the beginning");
+    }
+    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "expected seconds");
+    if (requested < 1 || requested > kGpusMax) {
+      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
+    }
+    if (job.steps < 1 || job.steps > static_cast<int64_t>(kSecondsMax)) {
+      return table.Wrong(row, steps, "expected a number, at least 1");
+    }
+    job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
+    job.duration_s = std::max<int64_t>(1, std::llround(seconds));
+    job.gpus = static_cast<int>(requested);
+    any_guaranteed |= is_guaranteed != 0;
+    job.tenant = is_guaranteed != 0 ? kGuaranteedTenant : kBestEffortTenant;
+  }
+  if (!any_guaranteed) {
+    for (TraceJob& job : trace.jobs) job.tenant.clear();
   }
   return trace;
 }
@@ -254,10 +302,13 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
       Code::kInvalid,
       StrCat(path,
              ": unknown format; the header is one of name,time,application,num_replicas,"
-             "batch_size (Pollux, Sia), timestamp,duration,num_gpus,gpu_time,cluster "
+             "batch_size (Pollux, Sia), name,submission_time,duration,application,num_gpus,"
+             "exec_plan,steps,is_sla (Rubick), timestamp,duration,num_gpus,gpu_time,cluster "
              "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
              "gpus_max,duration_s (Swell); Shockwave's lines have 12 fields between tabs"));
-  if (table.Has("application")) {
+  if (table.Has("exec_plan")) {
+    read = ReadRubick(table, std::move(trace));
+  } else if (table.Has("application")) {
     read = ReadPollux(table, std::move(trace));
   } else if (table.Has("timestamp")) {
     read = ReadPhilly(table, std::move(trace));
@@ -270,7 +321,7 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
   if (read->jobs.empty()) {
     return Status(Code::kInvalid, StrCat(path, ": has no job that used GPUs and ended"));
   }
-  if (read->format != "pollux") {
+  if (read->format != "pollux" && read->format != "rubick") {
     const int64_t first = CountFromFirst(read->jobs);
     if (read->format != "swell") read->began_s = first;  // Swell's own count from any instant
   }

@@ -24,20 +24,23 @@ struct TraceJob {
   int gpus_max = 0;         // an elastic job may use so many; 0: as many as it requested
   int gpus_min = 0;         // on fewer it does not train; 0: not known, any number is tried
   int priority = 0;         // higher ones go first
+  std::string plan = {};    // how its application is spread over GPUs, with steps (Rubick)
+  int64_t steps = 0;        // until it ends, with a plan
 
   int most_gpus() const { return gpus_max > gpus ? gpus_max : gpus; }
 };
 
 struct Trace {
   std::string name;    // the file's, without its folder
-  std::string format;  // pollux, philly, sacct, shockwave, swell
+  std::string format;  // pollux, rubick, philly, sacct, shockwave, swell
   std::vector<TraceJob> jobs;
   int64_t began_s = 0;   // its first instant, in seconds since 1970; 0: not known
   int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
 };
 
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
-// num_replicas,batch_size), Philly as the authors of Pollux reduced it (timestamp,duration,
+// num_replicas,batch_size), Rubick (name,submission_time,duration,application,num_gpus,exec_plan,
+// steps,is_sla and more), Philly as the authors of Pollux reduced it (timestamp,duration,
 // num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), Shockwave's (no
 // header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s and, as far
 // as known, gpus_min,priority).

@@ -28,6 +28,34 @@ TEST(Trace, ReadsPolluxWorkloads) {
   EXPECT_EQ(trace->jobs[1].submitted_s, 101) << "not before it came";
 }
 
+TEST(Trace, ReadsRubicksWorkloads) {
+  const std::string header =
+      "name,submission_time,duration,application,num_gpus,num_cpus,bandwidth,exec_plan,steps,"
+      "is_sla\n";
+  const auto trace = ParseTrace("w.csv", header +
+                                             "vit-0,10,3163.09,vit,2,16,0,zero-dp,37239,1\n"
+                                             "llama30-1,1639.5,0.04,llama30,48,384,1.25,344,1,0\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(trace->format, "rubick");
+  ASSERT_EQ(trace->jobs.size(), 2u);
+  const TraceJob& job = trace->jobs[0];
+  EXPECT_EQ(job.name, "vit-0");
+  EXPECT_EQ(job.application, "vit");
+  EXPECT_EQ(job.submitted_s, 10);
+  EXPECT_EQ(job.gpus, 2);
+  EXPECT_EQ(job.plan, "zero-dp");
+  EXPECT_EQ(job.steps, 37239);
+  EXPECT_EQ(job.tenant, "guaranteed");
+  EXPECT_EQ(trace->jobs[1].tenant, "best-effort");
+  EXPECT_EQ(trace->jobs[1].submitted_s, 1640) << "not before it came";
+  EXPECT_EQ(trace->jobs[1].plan, "344");
+  const auto alike = ParseTrace("w.csv", header + "vit-0,10,3,vit,2,16,0,ga,3,0\n");
+  ASSERT_TRUE(alike.ok());
+  EXPECT_EQ(alike->jobs[0].tenant, "") << "no job of the file has a guarantee";
+  EXPECT_EQ(ErrorOf(header + "vit-0,10,3,vit,2,16,0,ga,0,0\n"),
+            "t.csv:2: steps \"0\": expected a number, at least 1");
+}
+
 TEST(Trace, ReadsPhillyInTheOrderOfSubmission) {
   const auto trace = ParseTrace("p.csv",
                                 "timestamp,duration,num_gpus,gpu_time,cluster\r\n"

@@ -64,10 +64,13 @@ void LabInput::Declare(cli::Flags& flags) {
              "GPU type of the profiles: placements-TYPE.csv (default aws)");
   flags.Int("--resize-cost", &resize_s_, "SECONDS",
             "time without progress at a start, resize or move (default 30; with --rules sia: what "
-            "Sia's authors measured for each application; with --from-cluster: the median of its "
-            "jobs)");
-  flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia"},
-               "whose published simulator to follow: pollux or sia (default pollux)");
+            "Sia's authors measured for each application; with --rules rubick: 260; with "
+            "--from-cluster: the median of its jobs)");
+  flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia", "rubick"},
+               "whose published simulator to follow: pollux, sia or rubick (default pollux)");
+  flags.Choice("--plans", &plans_, "WHICH", {"requested", "fastest"},
+               "how jobs with execution plans are spread over their GPUs: as they requested, or by "
+               "the fastest plan for each placement (default requested)");
   flags.Int("--round", &round_s_, "SECONDS",
             "let every policy decide in rounds of this length (default: each policy's own times)");
 }
@@ -103,6 +106,8 @@ Status LabInput::CheckFlags() {
   }
   if (resize_s_ != kByRules) options_.resize_s = resize_s_;
   if (rules_ == "sia") options_.rules = lab::Rules::kSia;
+  if (rules_ == "rubick") options_.rules = lab::Rules::kRubick;
+  options_.fastest_plans = plans_ == "fastest";
   options_.round_s = round_s_;
   return {};
 }
@@ -221,9 +226,10 @@ Status LabInput::ReadProfiles() {
   for (const lab::Trace& trace : traces_) {
     for (const lab::TraceJob& job : trace.jobs) {
       if (job.application.empty()) continue;
-      return cli::Misuse(StrCat(trace.name, " names applications (", Quote(job.application),
-                                "): expected --profiles DIR with DIR/", job.application,
-                                "/placements-", types.front(), ".csv"));
+      return cli::Misuse(
+          StrCat(trace.name, " names applications (", Quote(job.application),
+                 "): expected --profiles DIR with DIR/", job.application,
+                 job.plan.empty() ? StrCat("/placements-", types.front()) : "/placements", ".csv"));
     }
   }
   return {};
@@ -252,10 +258,11 @@ std::vector<std::string> LabInput::Notes() const {
                                             " used no GPU, never began or still ran: left out.");
   const std::string of =
       from_cluster_ ? "the cluster" : sched::Plural(static_cast<int64_t>(traces_.size()), "trace");
-  const std::string resize = options_.rules == lab::Rules::kSia && !options_.resize_s
-                                 ? "Sia's delay of each application a resize."
-                                 : StrCat(options_.resize_s.value_or(30), " s a start or resize",
-                                          measured_start_ ? " (the median of these jobs)." : ".");
+  const std::string resize =
+      options_.rules == lab::Rules::kSia && !options_.resize_s
+          ? "Sia's delay of each application a resize."
+          : StrCat(options_.resize_s.value_or(lab::CostsOf(options_.rules, "").resize_s),
+                   " s a start or resize", measured_start_ ? " (the median of these jobs)." : ".");
   std::vector<std::string> lines{StrCat(sched::Plural(jobs, "job"), " of ", of, " on ",
                                         options_.shape.ToString(), " GPUs, ", resize, left_out)};
   lines.insert(lines.end(), notes_.begin(), notes_.end());

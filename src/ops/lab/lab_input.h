@@ -52,6 +52,7 @@ class LabInput {
   std::string profiles_dir_;
   std::string gpu_type_ = "aws";
   std::string rules_ = "pollux";
+  std::string plans_ = "requested";
   int64_t resize_s_ = kByRules;
   int64_t round_s_ = 0;
 

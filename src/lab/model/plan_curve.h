@@ -1,0 +1,62 @@
+// PlanCurve: how long a step takes on each placement under an execution plan that keeps the batch,
+// as the authors of Rubick measured it (docs/lab.md).
+//
+// A plan says how a model is spread over GPUs. Three digits are the parts of pipeline, tensor and
+// data parallelism ("524": 40 GPUs); a job with such a plan may change the last one. Other plans
+// ("ga", "gc", "zero-dp", "zero-offload") are data parallel on any number of GPUs that was
+// measured.
+//
+// - Threads: plain values.
+// - Invariants: at least one size; times are finite and positive.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::lab {
+
+using Placement = std::vector<int>;  // GPUs on each node, see profile.h
+
+struct PlanStep {
+  std::string plan;
+  Placement placement;
+  double step_s = 0;
+};
+
+class PlanCurve {
+ public:
+  // What `plan` may use of these measurements; an empty plan: the fastest on each placement.
+  PlanCurve(const std::vector<PlanStep>& steps, std::string_view plan);
+
+  // The numbers of GPUs that were measured, in ascending order; empty: the plan was not.
+  const std::vector<int>& sizes() const { return sizes_; }
+  // The fastest placement for one of sizes() with at most so many GPUs of a node, where tensors or
+  // pipelines are split: these need one that was measured. Empty: any will do.
+  Placement NeededPlacement(int gpus, int gpus_per_node) const;
+  // On a placement that was not measured: that of as many GPUs on the next larger number of nodes,
+  // else on the largest. Beyond a measured number of GPUs the rest is idle; below the least it is
+  // the time that the least would take in turns. No GPUs: infinite.
+  double StepSeconds(const Placement& placement) const;
+  double StepSeconds(int nodes, int gpus) const;
+
+ private:
+  struct Mean {
+    double sum_s = 0;
+    int count = 0;
+  };
+
+  std::map<Placement, double> measured_;        // GPUs of nodes in descending order
+  std::map<std::pair<int, int>, Mean> shapes_;  // by GPUs and nodes
+  std::vector<int> sizes_;
+  std::vector<int> anywhere_;  // of sizes_, those with a data parallel plan
+};
+
+// APPLICATION/placements.csv of Rubick: exec_plan, placement, iter_time and more.
+Result<std::vector<PlanStep>> ReadPlanSteps(const std::string& path);
+
+}  // namespace swell::lab

@@ -1,0 +1,124 @@
+// Jobs with execution plans: what their workloads, curves and policies do together.
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "lab/lab_test_util.h"
+
+namespace swell::lab {
+namespace {
+
+// "steep" doubles with its GPUs, "flat" hardly gains; "one" and "three" train on that many GPUs
+// only; "split" needs 4 of a node or a pair of one.
+ProfileLibrary PlanProfiles() {
+  const TempDir dir;
+  const std::map<std::string, std::string> rows{{"steep", "ga,1,4\nga,2,2\nga,4,1\ngc,1,2\n"},
+                                                {"flat", "ga,1,1\nga,2,0.9\n"},
+                                                {"one", "ga,1,1\n"},
+                                                {"three", "ga,3,1\n"},
+                                                {"split", "141,4,1\n121,2,1\n"}};
+  for (const auto& [application, text] : rows) {
+    const std::string folder = StrCat(dir.path(), "/", application);
+    SWELL_CHECK(MakeDirs(folder).ok());
+    SWELL_CHECK(WriteFileAtomically(StrCat(folder, "/placements.csv"),
+                                    StrCat("exec_plan,placement,iter_time\n", text))
+                    .ok());
+  }
+  auto library = ProfileLibrary::Load(dir.path(), {"aws"});
+  SWELL_CHECK_MSG(library.ok(), library.status().message());
+  return std::move(*library);
+}
+
+TraceJob Job(const std::string& application, int64_t submitted_s, int gpus, int64_t steps) {
+  TraceJob job;
+  job.name = StrCat(application, "-", submitted_s);
+  job.submitted_s = submitted_s;
+  job.gpus = gpus;
+  job.application = application;
+  job.duration_s = steps;
+  job.plan = "ga";
+  job.steps = steps;
+  return job;
+}
+
+TraceJob Split(const std::string& plan, int64_t submitted_s, int gpus, int64_t steps) {
+  TraceJob job = Job("split", submitted_s, gpus, steps);
+  job.plan = plan;
+  return job;
+}
+
+// "NAME START-END xRESTARTS, ...", or an error's words.
+std::string Played(std::vector<TraceJob> jobs,
+                   std::string_view policy,
+                   RunOptions options,
+                   const ProfileLibrary& library = PlanProfiles()) {
+  const Trace trace{"w.csv", "rubick", std::move(jobs)};
+  const auto run = Play(trace, library, **FindPolicy(policy), options);
+  if (!run.ok()) return run.status().message();
+  std::string text;
+  for (const JobOutcome& job : run->jobs) {
+    text += StrCat(text.empty() ? "" : ", ", job.name, " ", job.started_s, "-", job.ended_s, " x",
+                   job.restarts);
+  }
+  return text;
+}
+
+RunOptions On(ClusterShape shape, Rules rules = Rules::kPollux) {
+  RunOptions options;
+  options.shape = std::move(shape);
+  options.rules = rules;
+  return options;
+}
+
+TEST(Plans, AJobTakesItsStepsAsFastAsItsPlacement) {
+  EXPECT_EQ(Played({Job("steep", 0, 2, 10)}, "fifo", On({1, 4})), "steep-0 0-50 x0");
+  RunOptions fastest = On({1, 4});
+  fastest.fastest_plans = true;
+  EXPECT_EQ(Played({Job("steep", 0, 1, 10)}, "fifo", On({1, 4})), "steep-0 0-70 x0");
+  EXPECT_EQ(Played({Job("steep", 0, 1, 10)}, "fifo", fastest), "steep-0 0-50 x0") << "plan gc";
+}
+
+TEST(Plans, RubicksRulesCountOneStepMoreAnd260SecondsAResize) {
+  EXPECT_EQ(Played({Job("steep", 0, 4, 10)}, "fifo", On({1, 4}, Rules::kRubick)),
+            "steep-0 0-271 x0");
+}
+
+TEST(Plans, WhatCannotBePlayedIsRefused) {
+  EXPECT_EQ(
+      Played({Job("steep", 0, 3, 10)}, "fifo", On({1, 4})),
+      "w.csv: job \"steep-0\" requests 3 GPUs, and plan \"ga\" of steep was measured on 1, 2, "
+      "4");
+  EXPECT_EQ(Played({Split("188", 0, 4, 10)}, "fifo", On({1, 4})),
+            "w.csv: job \"split-0\": application \"split\" was not measured with plan \"188\" "
+            "(--profiles DIR with DIR/split/placements.csv)");
+  const std::string any = Played({Job("steep", 0, 2, 10)}, "optimus", On({1, 4}));
+  EXPECT_EQ(any.find("w.csv: job \"steep-0\" trains only on numbers of GPUs that its execution "
+                     "plan allows, and this policy tries any; these keep to plans, or to the "
+                     "requested GPUs: goodput, recurring, "),
+            0u)
+      << any;
+  const std::string types =
+      Played({Job("steep", 0, 2, 10)}, "goodput", On(ClusterShape({{1, 4, "aws"}, {1, 4, "dgx"}})));
+  EXPECT_EQ(types.find("w.csv: job \"steep-0\" has an execution plan, and plans were measured on "
+                       "one type of GPU"),
+            0u)
+      << types;
+}
+
+TEST(Goodput, JobsMoveTogetherForAModelThatNeedsAWholeNode) {
+  // Until 50 s, "three" and a job share the first node; then each node has a job of one GPU.
+  EXPECT_EQ(Played({Job("three", 0, 3, 20), Job("one", 0, 1, 1000), Job("one", 1, 1, 1000),
+                    Split("141", 60, 4, 100)},
+                   "goodput", On({2, 4})),
+            "three-0 0-50 x0, one-0 0-1060 x1, one-1 1-1031 x0, split-60 60-190 x0");
+}
+
+TEST(Goodput, AModelThatFindsNoPlacementWaits) {
+  // One GPU of each node is free, and it needs two of one.
+  EXPECT_EQ(Played({Job("three", 0, 3, 20), Job("three", 1, 3, 100), Split("121", 10, 2, 100)},
+                   "goodput", On({2, 4})),
+            "three-0 0-50 x0, three-1 1-131 x0, split-10 50-180 x0");
+}
+
+}  // namespace
+}  // namespace swell::lab
