@@ -82,7 +82,7 @@ class SimJob {
   const JobOptions& options() const { return options_; }
   const Placement& placement() const { return placement_; }
   int group() const { return group_; }  // of its GPUs
-  // Of a job with an execution plan: the numbers of GPUs on which it trains. Null: any.
+  // The numbers of GPUs on which it trains, if it has an execution plan. Null: any.
   const std::vector<int>* sizes() const {
     return options_.plan == nullptr ? nullptr : &options_.plan->sizes();
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/free_gpus.h"
 #include "lab/lab_test_util.h"
 
 namespace swell::lab {
@@ -70,6 +71,20 @@ RunOptions On(ClusterShape shape, Rules rules = Rules::kPollux) {
   return options;
 }
 
+// GPUs of each job after the decision at an instant.
+std::vector<int> HeldAt(int64_t at_s, std::vector<TraceJob> jobs, RunOptions options) {
+  const size_t count = jobs.size();
+  std::vector<int> held(count);
+  options.on_decision = [&](const DecisionSeen& seen) {
+    if (seen.now_s != at_s) return;
+    for (const auto& [number, allocation] : seen.after) {
+      held[number] = static_cast<int>(allocation.size());
+    }
+  };
+  Played(std::move(jobs), "rubick", options);
+  return held;
+}
+
 TEST(Plans, AJobTakesItsStepsAsFastAsItsPlacement) {
   EXPECT_EQ(Played({Job("steep", 0, 2, 10)}, "fifo", On({1, 4})), "steep-0 0-50 x0");
   RunOptions fastest = On({1, 4});
@@ -94,7 +109,7 @@ TEST(Plans, WhatCannotBePlayedIsRefused) {
   const std::string any = Played({Job("steep", 0, 2, 10)}, "optimus", On({1, 4}));
   EXPECT_EQ(any.find("w.csv: job \"steep-0\" trains only on numbers of GPUs that its execution "
                      "plan allows, and this policy tries any; these keep to plans, or to the "
-                     "requested GPUs: goodput, recurring, "),
+                     "requested GPUs: goodput, recurring, rubick, "),
             0u)
       << any;
   const std::string types =
@@ -103,6 +118,31 @@ TEST(Plans, WhatCannotBePlayedIsRefused) {
                        "one type of GPU"),
             0u)
       << types;
+}
+
+TEST(Rubick, AJobThatWaitsTakesFromTheFlattestCurve) {
+  const std::vector<TraceJob> jobs{Job("flat", 0, 1, 1000), Job("steep", 70, 1, 1000)};
+  EXPECT_EQ(HeldAt(60, jobs, On({1, 2})), (std::vector<int>{2, 0})) << "alone, it has all";
+  EXPECT_EQ(HeldAt(120, jobs, On({1, 2})), (std::vector<int>{1, 1}));
+}
+
+TEST(Rubick, TheFreeGpusOfANodeGoToTheSteepestCurve) {
+  // The first job ends at 191 s.
+  const std::vector<TraceJob> jobs{Job("three", 0, 3, 100), Job("flat", 70, 1, 1000),
+                                   Job("steep", 70, 1, 1000)};
+  EXPECT_EQ(HeldAt(120, jobs, On({1, 5})), (std::vector<int>{3, 1, 1}));
+  EXPECT_EQ(HeldAt(240, jobs, On({1, 5})), (std::vector<int>{0, 1, 4}));
+}
+
+TEST(Rubick, AJobWithAGuaranteeTakesItFromOnesWithout) {
+  std::vector<TraceJob> jobs{Job("steep", 0, 1, 1000), Job("steep", 70, 2, 1000)};
+  jobs[0].tenant = "best-effort";
+  jobs[1].tenant = "guaranteed";
+  EXPECT_EQ(HeldAt(120, jobs, On({1, 2})), (std::vector<int>{2, 0}))
+      << "without a quota it takes only what brings it more";
+  RunOptions options = On({1, 2});
+  options.shape.tenants["guaranteed"].quota = 2;
+  EXPECT_EQ(HeldAt(120, jobs, options), (std::vector<int>{0, 2}));
 }
 
 TEST(Goodput, JobsMoveTogetherForAModelThatNeedsAWholeNode) {

@@ -20,6 +20,7 @@ std::unique_ptr<Policy> MakeMaxMinTypes(const ClusterShape& shape);  // MakeMaxM
 std::unique_ptr<Policy> MakeMaxSum(const ClusterShape& shape);
 std::unique_ptr<Policy> MakePollux(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeShockwave(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeRubick(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeSia(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodputTypes(const ClusterShape& shape);  // MakeGoodput, several types

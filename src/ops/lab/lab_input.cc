@@ -56,8 +56,8 @@ void LabInput::Declare(cli::Flags& flags) {
              "nodes, and GPUs on each of them, for each type of GPU (default 16x4, or the shape of "
              "the cluster)");
   flags.List("--quota", &quotas_, "PROJECT=GPUS",
-             "quota of a project under the policies fair, goodput and recurring, repeatable "
-             "(default none, or those of the cluster)");
+             "quota of a project under the policies fair, goodput, recurring and rubick, "
+             "repeatable (default none, or those of the cluster)");
   flags.Text("--profiles", &profiles_dir_, "DIR",
              "measurements of applications, for traces that name them");
   flags.Text("--gpu-type", &gpu_type_, "TYPE",
