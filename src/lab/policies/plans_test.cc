@@ -10,14 +10,15 @@ namespace swell::lab {
 namespace {
 
 // "steep" doubles with its GPUs, "flat" hardly gains; "one" and "three" train on that many GPUs
-// only; "split" needs 4 of a node or a pair of one.
+// only; "split" needs 4 of a node or a pair of one, "wide" four nodes of 8.
 ProfileLibrary PlanProfiles() {
   const TempDir dir;
   const std::map<std::string, std::string> rows{{"steep", "ga,1,4\nga,2,2\nga,4,1\ngc,1,2\n"},
                                                 {"flat", "ga,1,1\nga,2,0.9\n"},
                                                 {"one", "ga,1,1\n"},
                                                 {"three", "ga,3,1\n"},
-                                                {"split", "141,4,1\n121,2,1\n"}};
+                                                {"split", "141,4,1\n121,2,1\n"},
+                                                {"wide", "481,8888,1\n"}};
   for (const auto& [application, text] : rows) {
     const std::string folder = StrCat(dir.path(), "/", application);
     SWELL_CHECK(MakeDirs(folder).ok());
@@ -132,6 +133,13 @@ TEST(Rubick, TheFreeGpusOfANodeGoToTheSteepestCurve) {
                                    Job("steep", 70, 1, 1000)};
   EXPECT_EQ(HeldAt(120, jobs, On({1, 5})), (std::vector<int>{3, 1, 1}));
   EXPECT_EQ(HeldAt(240, jobs, On({1, 5})), (std::vector<int>{0, 1, 4}));
+}
+
+TEST(Rubick, ALargeJobYieldsToSmallOnesAndNotToOthersLikeIt) {
+  TraceJob first = Job("wide", 0, 32, 1000), second = Job("wide", 70, 32, 1000);
+  first.plan = second.plan = "481";
+  EXPECT_EQ(HeldAt(120, {first, second}, On({4, 8})), (std::vector<int>{32, 0}));
+  EXPECT_EQ(HeldAt(120, {first, Job("one", 70, 1, 1000)}, On({4, 8})), (std::vector<int>{0, 1}));
 }
 
 TEST(Rubick, AJobWithAGuaranteeTakesItFromOnesWithout) {

@@ -2,13 +2,14 @@
 //
 // What a GPU more brings a job, relative to its speed on what it requested, is its slope. In each
 // round the jobs come in turn, those of tenants with a quota first, which are guaranteed, then the
-// higher slope. A job that waits takes what it can use on the node with most free GPUs. Where none
-// are free, the job with the lowest slope on a node gives up GPUs that bring the taker more; for a
-// guaranteed taker, others give until it has two thirds of the speed that it requested. Then the
-// free GPUs of each node go to its job with the highest slope. Jobs that need several nodes first
-// take as few of them as they can, at the end of the round as many as are free. Those with 32 GPUs
-// or more return them in each round, for the others to choose first. A job that was restarted often
-// neither gives, takes nor returns.
+// higher slope, and large ones last, those that run before those that wait. A job that waits takes
+// what it can use on the node with most free GPUs. Where none are free, the job with the lowest
+// slope on a node gives up GPUs that bring the taker more; for a guaranteed taker, others give
+// until it has two thirds of the speed that it requested. Then the free GPUs of each node go to its
+// job with the highest slope. Jobs that need several nodes first take as few of them as they can,
+// at the end of the round as many as are free. Those with 32 GPUs or more return them in each
+// round, for the others to choose first. A job that was restarted often neither gives, takes nor
+// returns.
 //
 // It knows how fast each job trains on each size: its authors fit a model for each application in
 // advance, from a few measurements.
@@ -38,17 +39,8 @@ class Rubick final : public Policy {
   Allocations Decide(int64_t, const ActiveJobs& jobs, const Allocations& now) override {
     next_ = now;
     jobs_.clear();
-    std::vector<int> order;
-    for (const ActiveJob& active : jobs) {
-      jobs_.emplace(active.number, CurveOf(*active.job));
-      order.push_back(active.number);
-    }
-    std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
-      const auto key = [this](int number) {
-        return std::pair(!IsGuaranteed(number), -Slope(number, SizeAbove(number)));
-      };
-      return key(a) < key(b);
-    });
+    for (const ActiveJob& active : jobs) jobs_.emplace(active.number, CurveOf(*active.job));
+    const std::vector<int> order = InTurn();
     for (int number : order) {
       if (Returns(number)) next_.erase(number);
     }
@@ -156,6 +148,25 @@ class Rubick final : public Policy {
     } else {
       next_[number] = Allocation(gpus, node);
     }
+  }
+
+  std::vector<int> InTurn() const {
+    struct Turn {
+      bool without_guarantee, large, waits;
+      double slope_down;
+      int number;
+      auto operator<=>(const Turn&) const = default;
+    };
+    std::vector<Turn> turns;
+    for (const auto& [number, curve] : jobs_) {
+      const bool large = !IsSmall(number);
+      turns.push_back({!IsGuaranteed(number), large, large && Held(number) == 0,
+                       -Slope(number, SizeAbove(number)), number});
+    }
+    std::sort(turns.begin(), turns.end());
+    std::vector<int> order;
+    for (const Turn& turn : turns) order.push_back(turn.number);
+    return order;
   }
 
   void PlaceSmall(int number) {
