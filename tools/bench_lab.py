@@ -1,9 +1,10 @@
-"""Figures of the laboratory: Pollux', Sia's and Shockwave's workloads under Swell's allocation and others; used by
-tools/bench.
+"""Figures of the laboratory: workloads of Pollux, Sia, Shockwave and Rubick under Swell's allocation and others; used
+by tools/bench.
 
 The workloads, profiles and published results are read where they lie: in the folder that SWELL_LAB_DATA names, else in
-../shared/data beside the source tree. The published simulator has eight workloads of each load; the means are over
-those that are there, and the published figure beside them is over the same ones.
+../shared/data beside the source tree. `rubick` there is the folder `simulator` of Rubick's artefact. Pollux' published
+simulator has eight workloads of each load; the means are over those that are there, and the published figure beside
+them is over the same ones.
 """
 
 import csv
@@ -46,7 +47,6 @@ PHILLY_LIMIT_SECONDS = 300
 PHILLY_FIRST_JOBS = 8000
 # Rows of the laboratory's table that no run here measures, and why (docs/lab.md, "Targets").
 NOT_MEASURED = {
-    "Rubick's workloads": "the laboratory has neither its profiles nor its policies",
     "one decision of 2,048 GPUs of several types": "the exact program takes seconds (docs/lab.md)",
     "goodput under revocation": "nodes of the laboratory do not fail; ./dev bench --only elastic preempts real jobs",
 }
@@ -55,9 +55,9 @@ SHOCKWAVE = {"Shockwave": (24197, 9958, 1.78, 5.0), "max-min (Gavel)": (33208, 1
 SHOCKWAVE_TRACE = "120_0.2_5_100_40_25_0_0.5_0.5_0.6_0.3_0.09_0.01_multigpu_dynamic.trace"
 
 
-def play(program, traces, *flags):
+def play(program, traces, *flags, profiles=DATA / "profiles"):
     """What `swell lab run` says of each policy, by name."""
-    command = [program, "lab", "run", *map(str, traces), "--profiles", DATA / "profiles", "-o", "json", *flags]
+    command = [program, "lab", "run", *map(str, traces), "--profiles", profiles, "-o", "json", *flags]
     done = subprocess.run(command, text=True, capture_output=True)
     if done.returncode != 0:
         raise SystemExit(f"swell lab run failed:\n{done.stderr}")
@@ -161,6 +161,21 @@ def shockwave(report, program):
         report.add(f"lab: {policy} on Shockwave's trace, worst ratio", ours["worstFinishTimeRatio"], "", 1.7)
 
 
+def rubick(report, program):
+    """Jobs that keep the execution plan they requested, where jobs with a guarantee have a quota of all GPUs."""
+    for name in ("base", "bp", "mt"):
+        trace = DATA / "rubick" / "workloads" / f"workload-{name}.csv"
+        if not trace.is_file():
+            print(f"  lab: no {trace}")
+            continue
+        quota = ["--quota=guaranteed=64"] if name == "mt" else []
+        entries = play(program, [trace], "--cluster=8x8", "--rules=rubick", *quota, "--policy=rubick",
+                       "--policy=goodput", profiles=DATA / "rubick" / "traces")
+        report.add(f"lab: goodput beside Rubick with one plan on {name}, average JCT",
+                   entries["goodput"]["changePercent"], "%", 0,
+                   note=f"{hours(entries['goodput'])}; Rubick's port: {hours(entries['rubick'])}")
+
+
 def ratios(entry):
     return f"worst finish-time ratio {entry['worstFinishTimeRatio']:.2f}, {entry['unfairPercent']:.1f} % above 1.05"
 
@@ -236,6 +251,7 @@ def run(report, program, quick):
     thousand_jobs(report, program)
     sia(report, program, quick)
     shockwave(report, program)
+    rubick(report, program)
     for what, why in NOT_MEASURED.items():
         print(f"  lab: not measured: {what}: {why}")
 
