@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/free_gpus.h"
+#include "lab/fair_time.h"
 #include "lab/lab_test_util.h"
 
 namespace swell::lab {
@@ -97,6 +97,17 @@ TEST(Plans, AJobTakesItsStepsAsFastAsItsPlacement) {
 TEST(Plans, RubicksRulesCountOneStepMoreAnd260SecondsAResize) {
   EXPECT_EQ(Played({Job("steep", 0, 4, 10)}, "fifo", On({1, 4}, Rules::kRubick)),
             "steep-0 0-271 x0");
+}
+
+TEST(Plans, TheFairTimeOfAJobIsTheDurationThatTheTraceSays) {
+  const Trace trace{"w.csv", "rubick", {Job("steep", 0, 2, 10), Job("steep", 1, 2, 10)}};
+  const ProfileLibrary library = PlanProfiles();
+  const PolicyKind& policy = **FindPolicy("goodput");
+  const RunOptions options = On({1, 1});
+  RunOutcome outcome;
+  outcome.jobs = {{"a", 0, 0, 50}, {"b", 1, 1, 50}};
+  ASSERT_TRUE(AddFairTimes(trace, library, policy, options, outcome).ok());
+  EXPECT_EQ(outcome.jobs[0].fair_s, 20) << "two jobs on one GPU";
 }
 
 TEST(Plans, WhatCannotBePlayedIsRefused) {
