@@ -13,6 +13,7 @@ FreeGpus::FreeGpus(const ClusterShape& shape, const Allocations& taken) : total_
     groups_.push_back({begin, begin + group.nodes});
     free_.insert(free_.end(), group.nodes, group.gpus_per_node);
   }
+  for (int node : shape.away) free_[node] = 0;
   for (const auto& [number, allocation] : taken) Take(allocation);
 }
 

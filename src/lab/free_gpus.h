@@ -12,7 +12,7 @@ namespace swell::lab {
 
 class FreeGpus {
  public:
-  // What these allocations leave free.
+  // What these allocations leave free. A node that is away has nothing.
   FreeGpus(const ClusterShape& shape, const Allocations& taken);
 
   int total() const { return total_; }

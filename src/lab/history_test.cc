@@ -40,11 +40,12 @@ TEST(History, IsAnExactTraceInTheOrderOfSubmission) {
             "v/half,vision,0,1,1,500,1,0\n"
             "v/b,vision,60,2,8,500,1,75\n");
   EXPECT_EQ(history->trace.left_out, 2);
-  EXPECT_EQ(JobsAsCsv({{"as it was", false, {history->as_it_was}, true}}, {"t"}),
-            "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s\n"
-            "as it was,t,v/a,0,60,660,660,0,2400,\n"
-            "as it was,t,v/half,0,60,660,660,0,300,\n"
-            "as it was,t,v/b,60,120,720,660,3,1200,\n");
+  EXPECT_EQ(
+      JobsAsCsv({{"as it was", false, {history->as_it_was}, true}}, {"t"}),
+      "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s,lost_gpu_s\n"
+      "as it was,t,v/a,0,60,660,660,0,2400,,0\n"
+      "as it was,t,v/half,0,60,660,660,0,300,,0\n"
+      "as it was,t,v/b,60,120,720,660,3,1200,,0\n");
 }
 
 TEST(History, AStartCostsWhatItCostInTheMedian) {

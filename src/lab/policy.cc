@@ -7,6 +7,7 @@ namespace swell::lab {
 int ClusterShape::gpus() const {
   int sum = 0;
   for (const NodeGroup& group : groups) sum += group.gpus();
+  for (int node : away) sum -= groups[GroupOf(node)].gpus_per_node;
   return sum;
 }
 

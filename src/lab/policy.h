@@ -1,7 +1,8 @@
 // Policy: decides which job trains on which GPUs. The simulator carries it out.
 //
 // - Threads: none.
-// - Ownership: a policy belongs to one run and may remember what it decided.
+// - Ownership: a policy belongs to one run and may remember what it decided. It may refer to the
+//   shape that it was made with: the run keeps it, and changes which nodes are away.
 // - Invariants: equal input, equal decisions; no node gives more GPUs than it has.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,14 +42,15 @@ struct ClusterShape {
   // At least one, at most kGroupsMax. Node numbers run through all groups, in their order.
   std::vector<NodeGroup> groups;
   std::map<std::string, TenantShare>
-      tenants;  // tenants that are not here have no quota, and a weight of 1
+      tenants;         // tenants that are not here have no quota, and a weight of 1
+  std::set<int> away;  // nodes that are revoked, or about to be
 
   explicit ClusterShape(std::vector<NodeGroup> all) : groups(std::move(all)) {}
   ClusterShape(int nodes, int gpus_per_node) : groups{{nodes, gpus_per_node, ""}} {}
   ClusterShape() : ClusterShape(16, 4) {}
 
-  int gpus() const;
-  int nodes() const;
+  int gpus() const;   // without those of nodes that are away
+  int nodes() const;  // all of them
   // For a cluster with one type of GPU.
   int gpus_per_node() const { return groups.front().gpus_per_node; }
   int GroupOf(int node) const;
@@ -75,7 +78,12 @@ class Policy {
   // submitted; a job ended, and had its GPUs until then.
   virtual void Submitted(const ActiveJob& /*job*/) {}
   virtual void Ended(int /*number*/) {}
-  // `now` holds the allocations of active jobs only.
+  // A node was announced to go, and is not in the shape's GPUs any more; or it came back. A
+  // decision follows.
+  virtual void Leaves(int /*node*/) {}
+  virtual void Returns(int /*node*/) {}
+  // `now` holds the allocations of active jobs only. Of a job that lost a node since the last
+  // decision, it has what is left where the policy resizes jobs, and nothing where it does not.
   virtual Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) = 0;
   // What the job's turn in the last decision depended on: the key by which the policy orders jobs,
   // and the job's value of it. The job is as it was when the policy decided.
@@ -92,6 +100,7 @@ struct PolicyKind {
   bool learns = false;      // a job begins with what others of its application measured
   bool resizes = false;     // else jobs hold the GPUs they requested or none
   bool many_types = false;  // it knows GPUs of several types
+  bool nodes_go = false;    // it knows that nodes go and come back, on one type of GPU
   bool plans = false;       // with resizes: it keeps to the sizes on which a job's plan trains
   // How many bytes a decision about so many jobs takes, where that is more than a few for each job.
   double (*bytes)(const ClusterShape& shape, size_t jobs) = nullptr;

@@ -77,6 +77,21 @@ void AddTenantHours(const PolicyRuns& policy, PolicySummary& sum) {
   sum.tenant_hours = of;
 }
 
+void AddRevoked(const PolicyRuns& policy, PolicySummary& sum) {
+  GpuSeconds revoked, undisturbed;
+  PolicySummary::Revoked of;
+  for (const RunOutcome& run : policy.runs) {
+    if (!run.undisturbed_gpu_s) return;
+    revoked += run.gpu_s;
+    undisturbed += *run.undisturbed_gpu_s;
+    of.revocations += static_cast<double>(run.revocations);
+  }
+  of.revocations /= static_cast<double>(policy.runs.size());
+  of.goodput = revoked.UsefulPart() / undisturbed.UsefulPart();
+  of.lost_gpu_hours = revoked.lost / 3600 / static_cast<double>(sum.jobs);
+  sum.revoked = of;
+}
+
 PolicySummary SummaryOf(const PolicyRuns& policy) {
   PolicySummary sum;
   sum.policy = policy.policy;
@@ -100,6 +115,7 @@ PolicySummary SummaryOf(const PolicyRuns& policy) {
   sum.gpu_hours /= static_cast<double>(sum.jobs);
   AddRatios(policy, sum);
   AddTenantHours(policy, sum);
+  AddRevoked(policy, sum);
   sum.p99_s = static_cast<double>(Percentile(completions, 0.99));
   if (!decide_ns.empty()) {
     sum.decide_p50_ms = static_cast<double>(Percentile(decide_ns, 0.5)) / 1e6;
@@ -179,6 +195,11 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
       entry["tenantHoursWithin2PercentOrTooLittle"] = sum.tenant_hours->divisible * 100;
       entry["worstTenantHourShortGpus"] = sum.tenant_hours->worst_short;
     }
+    if (sum.revoked) {
+      entry["goodputPercent"] = sum.revoked->goodput * 100;
+      entry["revocations"] = sum.revoked->revocations;
+      entry["lostGpuHoursPerJob"] = sum.revoked->lost_gpu_hours;
+    }
     if (sum.decide_p50_ms) entry["decideMsP50"] = *sum.decide_p50_ms;
     if (sum.decide_p99_ms) entry["decideMsP99"] = *sum.decide_p99_ms;
     list.push_back(std::move(entry));
@@ -187,7 +208,8 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
 }
 
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces) {
-  std::string out = "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s\n";
+  std::string out =
+      "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s,lost_gpu_s\n";
   for (const PolicyRuns& policy : all) {
     for (size_t i = 0; i < policy.runs.size(); ++i) {
       for (const JobOutcome& job : policy.runs[i].jobs) {
@@ -197,7 +219,8 @@ std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std:
                       static_cast<long long>(job.started_s), static_cast<long long>(job.ended_s),
                       static_cast<long long>(job.completion_s()), job.restarts, job.gpu_s);
         out += StrCat(policy.policy, ",", traces[i], ",", job.name, numbers, ",",
-                      job.fair_s > 0 ? StrCat(std::llround(job.fair_s)) : "", "\n");
+                      job.fair_s > 0 ? StrCat(std::llround(job.fair_s)) : "", ",",
+                      std::llround(job.lost_gpu_s), "\n");
       }
     }
   }

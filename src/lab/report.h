@@ -42,6 +42,13 @@ struct PolicySummary {
     double worst_short = 0;  // by the most GPUs below its share, on average over the hour
   };
   std::optional<TenantHours> tenant_hours;
+  // Where nodes were revoked.
+  struct Revoked {
+    double goodput = 0;         // useful part of GPU-seconds, beside the same run without
+    double revocations = 0;     // a trace
+    double lost_gpu_hours = 0;  // a job, of training that was lost
+  };
+  std::optional<Revoked> revoked;
   uint64_t hash = 0;  // of all decisions in all traces
   // Beside the first policy: the part by which the average is longer; negative: shorter.
   std::optional<double> change;
@@ -64,7 +71,8 @@ std::vector<PolicySummary> Summarize(const std::vector<PolicyRuns>& all, uint64_
 
 json::Value ToJson(const std::vector<PolicySummary>& summaries);
 
-// policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s (empty: unknown)
+// policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s (empty: unknown),
+// lost_gpu_s
 std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces);
 
 // policy,trace,tenant,hour,asked,share,held,too_little: GPUs, on average over the hour

@@ -63,10 +63,28 @@ TEST(Report, RatiosOfFinishTimesNeedFairTimesOfAllJobs) {
 TEST(Report, JobsAreLinesOfCsv) {
   RunOutcome run = RunOf({20, 40});
   run.jobs[1].fair_s = 50;
-  EXPECT_EQ(JobsAsCsv({{"a", false, {run}}}, {"t.csv"}),
-            "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s\n"
-            "a,t.csv,job,10,10,30,20,1,7200,\n"
-            "a,t.csv,job,10,10,50,40,1,7200,50\n");
+  EXPECT_EQ(
+      JobsAsCsv({{"a", false, {run}}}, {"t.csv"}),
+      "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s,fair_s,lost_gpu_s\n"
+      "a,t.csv,job,10,10,30,20,1,7200,,0\n"
+      "a,t.csv,job,10,10,50,40,1,7200,50,0\n");
+}
+
+TEST(Report, GoodputIsTheUsefulPartBesideThatOfTheSameRunWithoutRevocations) {
+  RunOutcome run = RunOf({20, 40});
+  run.gpu_s = {36'000, 1800, 7200, 0};
+  run.revocations = 3;
+  EXPECT_FALSE(Summarize({{"a", false, {run}}}, 1)[0].revoked.has_value());
+  run.undisturbed_gpu_s = {36'000, 3600, 0, 0};
+  RunOutcome other = run;
+  other.gpu_s = {34'000, 0, 0, 2000};
+  other.revocations = 4;
+  const auto report = Summarize({{"a", false, {run, other}}}, 1);
+  ASSERT_TRUE(report[0].revoked.has_value());
+  // (27,000 + 34,000) of 72,000 beside nine tenths.
+  EXPECT_DOUBLE_EQ(report[0].revoked->goodput, 61.0 / 72 / 0.9);
+  EXPECT_EQ(report[0].revoked->revocations, 3.5);
+  EXPECT_EQ(report[0].revoked->lost_gpu_hours, 0.5);
 }
 
 TEST(Report, HoursOfTenantsAreHeldAgainstTheirShares) {

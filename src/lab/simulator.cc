@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -17,12 +18,12 @@ constexpr int64_t kSecondsMax = int64_t{20} * 365 * 86'400;
 constexpr size_t kTimedMax = 5'000'000;
 constexpr int kDecisionGibMax = 4;
 
-std::vector<std::string> PoliciesWith(bool (*has)(const PolicyKind&)) {
+std::string PoliciesWith(bool (*has)(const PolicyKind&)) {
   std::vector<std::string> names;
   for (const PolicyKind& kind : Policies()) {
     if (has(kind)) names.push_back(kind.name);
   }
-  return names;
+  return Join(names, ", ");
 }
 
 class Run {
@@ -36,8 +37,11 @@ class Run {
         learns_(kind.learns),
         resizes_(kind.resizes),
         keeps_plans_(kind.plans || !kind.resizes),
-        policy_(kind.make(options.shape)),
-        tenants_(options.shape.gpus(), options.shape.tenants) {}
+        shape_(options.shape),
+        policy_(kind.make(shape_)),
+        tenants_(options.shape.gpus(), options.shape.tenants) {
+    if (options.revocations) revocations_.emplace(shape_.nodes(), *options.revocations);
+  }
 
   Status Admit(const Trace& trace, const ProfileLibrary& profiles) {
     jobs_.reserve(trace.jobs.size());  // active_ points into it
@@ -75,8 +79,9 @@ class Run {
       now_s_ += step;
       const bool ended = DropEnded();
       const bool arrived = AddArrived();
+      const bool changed = ChangeNodes();
       const bool round = now_s_ % round_s_ == 0;
-      const bool due = round || (on_events_ && (ended || arrived));
+      const bool due = round || changed || (on_events_ && (ended || arrived));
       if (due && !active_.empty()) SWELL_RETURN_IF_ERROR(Decide());
     }
     return {};
@@ -87,7 +92,8 @@ class Run {
     for (const SimJob& job : jobs_) {
       outcome_.jobs.push_back({job.trace().name, job.trace().submitted_s,
                                job.started_s().value_or(-1), job.ended_s(), job.restarts(),
-                               job.service()});
+                               job.service(), job.lost_gpu_s()});
+      outcome_.gpu_s += {job.service(), job.paused_gpu_s(), job.lost_gpu_s(), 0};
     }
     return std::move(outcome_);
   }
@@ -133,12 +139,10 @@ class Run {
     if (!keeps_plans_) {
       return Status(
           Code::kInvalid,
-          StrCat(
-              of,
-              " trains only on numbers of GPUs that its execution plan allows, and "
-              "this policy tries any; these keep to plans, or to the requested GPUs: ",
-              Join(PoliciesWith([](const PolicyKind& kind) { return kind.plans || !kind.resizes; }),
-                   ", ")));
+          StrCat(of,
+                 " trains only on numbers of GPUs that its execution plan allows, and "
+                 "this policy tries any; these keep to plans, or to the requested GPUs: ",
+                 PoliciesWith([](const PolicyKind& kind) { return kind.plans || !kind.resizes; })));
     }
     const PlanCurve* plan = profiles.FindPlan(job.application, job.plan);
     if (plan != nullptr && options_.fastest_plans) plan = profiles.FindPlan(job.application, "");
@@ -172,6 +176,7 @@ class Run {
     options.plan = plan;
     options.first_gpus = options_.shape.gpus_per_node();
     options.experiences = learns_ ? &experiences_ : nullptr;
+    if (options_.revocations) options.save_every_s = options_.revocations->save_every_s;
     for (const NodeGroup& group : options_.shape.groups) {
       options.gpus_per_node.push_back(group.gpus_per_node);
     }
@@ -187,8 +192,9 @@ class Run {
       if (on_events_) return std::max<int64_t>(next, 1);
       return to_round + std::max<int64_t>(0, next - to_round + round_s_ - 1) / round_s_ * round_s_;
     }
-    if (!on_events_) return to_round;
-    int64_t step = std::min(to_round, next);
+    const int64_t to_change = revocations_ ? revocations_->NextAt() - now_s_ : INT64_MAX;
+    if (!on_events_) return std::min(to_round, to_change);
+    int64_t step = std::min({to_round, next, to_change});
     for (const auto& [number, allocation] : allocations_) {  // others do not get on
       step = std::min(step, jobs_[number].QuietSeconds());
     }
@@ -234,6 +240,56 @@ class Run {
     return any;
   }
 
+  // Nodes that go or come back by now.
+  bool ChangeNodes() {
+    bool any = false;
+    for (; revocations_ && revocations_->NextAt() <= now_s_; any = true) {
+      const NodeChange change = revocations_->Take();
+      if (change.returns) {
+        shape_.away.erase(change.node);
+        policy_->Returns(change.node);
+        continue;
+      }
+      ++outcome_.revocations;
+      shape_.away.insert(change.node);
+      policy_->Leaves(change.node);
+      Vacate(change.node);
+    }
+    if (any && has_tenants_) tenants_.SetGpus(now_s_, shape_.gpus());
+    return any;
+  }
+
+  void Vacate(int node) {
+    for (const auto& [number, allocation] : allocations_) {
+      const auto there = std::count(allocation.begin(), allocation.end(), node);
+      if (there == 0) continue;
+      struck_.insert(number);
+      outcome_.gpu_s.vacated += static_cast<double>(there * options_.revocations->notice_s);
+    }
+  }
+
+  // What jobs hold on nodes that stay.
+  Allocations Left() const {
+    Allocations left = allocations_;
+    for (int number : struck_) {
+      Allocation& its = left.at(number);
+      std::erase_if(its, [this](int node) { return shape_.away.contains(node); });
+      if (its.empty() || !resizes_) left.erase(number);
+    }
+    return left;
+  }
+
+  // A member that stays has the state of a job that can be resized. Else there must be time to
+  // write it.
+  void LoseWork(const Allocations& left) {
+    for (int number : struck_) {
+      const int64_t save_s =
+          options_.revocations->save_s.value_or(jobs_[number].options().resize_s);
+      if (save_s <= options_.revocations->notice_s || left.contains(number)) continue;
+      jobs_[number].LoseUnsaved();
+    }
+  }
+
   Status CheckMemory() const {
     constexpr double kGib = 1 << 30;
     const double gib = bytes_ == nullptr ? 0 : bytes_(options_.shape, active_.size()) / kGib;
@@ -248,15 +304,21 @@ class Run {
   Status Decide() {
     SWELL_RETURN_IF_ERROR(CheckMemory());
     const int64_t began = options_.clock_ns ? options_.clock_ns() : 0;
-    Allocations next = policy_->Decide(now_s_, active_, allocations_);
+    Allocations left;
+    if (!struck_.empty()) left = Left();
+    const Allocations& now = struck_.empty() ? allocations_ : left;
+    Allocations next;
+    if (shape_.gpus() > 0) next = policy_->Decide(now_s_, active_, now);
     if (options_.clock_ns && outcome_.decide_ns.size() < kTimedMax) {
       outcome_.decide_ns.push_back(options_.clock_ns() - began);
     }
     ++outcome_.decisions;
-    const FreeGpus free(options_.shape, next);  // checks that no node is overfull
+    const FreeGpus free(shape_, next);  // checks that no node is overfull
     if (options_.on_decision) {
-      options_.on_decision({now_s_, active_, allocations_, next, *policy_});
+      options_.on_decision({now_s_, active_, allocations_, next, *policy_, shape_});
     }
+    LoseWork(left);
+    struck_.clear();
     CarryOut(next);
     allocations_ = std::move(next);
     NoteInUse();
@@ -352,36 +414,79 @@ class Run {
   const bool resizes_;
   const bool keeps_plans_;
   Experiences experiences_;
-  const std::unique_ptr<Policy> policy_;
+  ClusterShape shape_;                    // as it is now
+  const std::unique_ptr<Policy> policy_;  // refers to shape_
   std::vector<SimJob> jobs_;
   std::vector<int> arrivals_;  // numbers of jobs by time
   size_t arrived_ = 0;
   ActiveJobs active_;
   Allocations allocations_;
+  std::optional<Revocations> revocations_;
+  std::set<int> struck_;  // numbers of jobs that lost a node since the last decision
   int64_t now_s_ = 0;
   RunOutcome outcome_;
   bool has_tenants_ = false;
   TenantHours tenants_;
 };
 
+Status CheckPolicy(const PolicyKind& policy, const RunOptions& options) {
+  const std::string shape = options.shape.ToString();
+  const bool many = options.shape.groups.size() > 1;
+  if (many && !policy.many_types) {
+    return Status(Code::kInvalid,
+                  StrCat("policy ", policy.name, " knows GPUs of one type, not ", shape,
+                         "; these know several: ",
+                         PoliciesWith([](const PolicyKind& kind) { return kind.many_types; })));
+  }
+  if (options.revocations && many) {
+    return Status(Code::kInvalid,
+                  StrCat("nodes are revoked on a cluster with GPUs of one type, not ", shape));
+  }
+  if (options.revocations && !policy.nodes_go) {
+    return Status(
+        Code::kInvalid,
+        StrCat("policy ", policy.name, " does not know that nodes are revoked; these do: ",
+               PoliciesWith([](const PolicyKind& kind) { return kind.nodes_go; })));
+  }
+  return {};
+}
+
 }  // namespace
+
+double GpuSeconds::UsefulPart() const {
+  return held > 0 ? (held - paused - lost) / (held + vacated) : 0;
+}
+
+GpuSeconds& GpuSeconds::operator+=(const GpuSeconds& other) {
+  held += other.held;
+  paused += other.paused;
+  lost += other.lost;
+  vacated += other.vacated;
+  return *this;
+}
 
 Result<RunOutcome> Play(const Trace& trace,
                         const ProfileLibrary& profiles,
                         const PolicyKind& policy,
                         const RunOptions& options) {
-  if (options.shape.groups.size() > 1 && !policy.many_types) {
-    const std::vector<std::string> able =
-        PoliciesWith([](const PolicyKind& kind) { return kind.many_types; });
-    return Status(Code::kInvalid,
-                  StrCat("policy ", policy.name, " knows GPUs of one type, not ",
-                         options.shape.ToString(), "; these know several: ", Join(able, ", ")));
-  }
+  SWELL_RETURN_IF_ERROR(CheckPolicy(policy, options));
   Run run(policy, options);
   SWELL_RETURN_IF_ERROR(run.Admit(trace, profiles));
   const Status played = run.PlayAll();
   if (!played.ok()) return played.WithContext(StrCat(trace.name, ", policy ", policy.name));
   return run.TakeOutcome();
+}
+
+Status AddUndisturbed(const Trace& trace,
+                      const ProfileLibrary& profiles,
+                      const PolicyKind& policy,
+                      const RunOptions& options,
+                      RunOutcome& outcome) {
+  RunOptions undisturbed = options;
+  undisturbed.revocations.reset();
+  SWELL_ASSIGN_OR_RETURN(const RunOutcome run, Play(trace, profiles, policy, undisturbed));
+  outcome.undisturbed_gpu_s = run.gpu_s;
+  return {};
 }
 
 }  // namespace swell::lab

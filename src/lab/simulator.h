@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "lab/model/profile.h"
 #include "lab/policy.h"
+#include "lab/revocations.h"
 #include "lab/tenant_hours.h"
 #include "lab/trace/trace.h"
 
@@ -30,6 +31,7 @@ struct DecisionSeen {
   const Allocations& before;
   const Allocations& after;
   const Policy& policy;
+  const ClusterShape& shape;  // with the nodes that are away
 };
 
 struct RunOptions {
@@ -40,7 +42,8 @@ struct RunOptions {
   int64_t round_s =
       0;  // 0: the policy chooses when to decide; else it decides in rounds of this length
   bool fastest_plans = false;  // jobs with execution plans take the fastest one, not the trace's
-  std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
+  std::optional<RevocationOptions> revocations;  // empty: nodes stay
+  std::function<int64_t()> clock_ns;             // to time decisions; null: they are not timed
   std::function<void(const DecisionSeen&)> on_decision;  // may be null
 };
 
@@ -51,7 +54,8 @@ struct JobOutcome {
   int64_t ended_s = 0;
   int restarts = 0;
   double gpu_s = 0;
-  double fair_s = 0;  // completion time on a fair share, by AddFairTimes; 0: unknown
+  double lost_gpu_s = 0;  // of gpu_s: training that was lost with a node
+  double fair_s = 0;      // completion time on a fair share, by AddFairTimes; 0: unknown
 
   int64_t completion_s() const { return ended_s - submitted_s; }
 };
@@ -62,6 +66,17 @@ struct GpusInUse {
   double gpus = 0;
 };
 
+// Of all jobs together.
+struct GpuSeconds {
+  double held = 0;
+  double paused = 0;   // of those: starts, resizes, moves
+  double lost = 0;     // of those: training that was done again
+  double vacated = 0;  // held until a notice came, idle for the notice
+
+  double UsefulPart() const;
+  GpuSeconds& operator+=(const GpuSeconds& other);
+};
+
 struct RunOutcome {
   std::vector<JobOutcome> jobs;  // in the order of the trace
   uint64_t hash = 0;             // of all decisions
@@ -69,6 +84,9 @@ struct RunOutcome {
   std::vector<int64_t> decide_ns;
   std::vector<GpusInUse> in_use;         // by time; an entry for each change
   std::vector<TenantHour> tenant_hours;  // empty where no job of the trace has a tenant
+  int64_t revocations = 0;
+  GpuSeconds gpu_s;
+  std::optional<GpuSeconds> undisturbed_gpu_s;  // by AddUndisturbed
 };
 
 // Errors: an application without a profile or plan, a job larger than the cluster, a job that never
@@ -78,5 +96,13 @@ Result<RunOutcome> Play(const Trace& trace,
                         const ProfileLibrary& profiles,
                         const PolicyKind& policy,
                         const RunOptions& options);
+
+// Plays the same without revocations, for the goodput of `outcome`: its useful part of GPU-seconds
+// beside that of this run.
+Status AddUndisturbed(const Trace& trace,
+                      const ProfileLibrary& profiles,
+                      const PolicyKind& policy,
+                      const RunOptions& options,
+                      RunOutcome& outcome);
 
 }  // namespace swell::lab

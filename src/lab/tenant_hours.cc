@@ -29,6 +29,13 @@ void TenantHours::Wait(int64_t now_s, const std::string& tenant, int gpus, bool 
   if ((waiting[gpus] += waits ? 1 : -1) == 0) waiting.erase(gpus);
 }
 
+void TenantHours::SetGpus(int64_t now_s, int gpus) {
+  PassTo(now_s);
+  gpus_ = gpus;
+  wanted_.clear();
+  changed_ = true;
+}
+
 std::vector<TenantHour> TenantHours::Take(int64_t now_s) {
   PassTo(now_s);
   Close();

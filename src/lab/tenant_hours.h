@@ -39,6 +39,8 @@ class TenantHours {
   void Hold(int64_t now_s, const std::string& tenant, int gpus);
   // A job that starts with so many GPUs waits, or no longer does.
   void Wait(int64_t now_s, const std::string& tenant, int gpus, bool waits);
+  // The cluster has so many: nodes went or came back.
+  void SetGpus(int64_t now_s, int gpus);
   // All hours up to `now_s`, by time and tenant.
   std::vector<TenantHour> Take(int64_t now_s);
 
@@ -54,7 +56,7 @@ class TenantHours {
   void ShareOut();
   void Close();
 
-  const int gpus_;
+  int gpus_;
   const std::map<std::string, TenantShare>& shares_;
   std::map<std::string, Tenant> tenants_;
   std::map<std::string, int> wanted_;  // what the shares follow from; no more than all GPUs

@@ -34,6 +34,7 @@ SimJob::SimJob(const TraceJob& trace,
   } else {
     epoch_end_ = profile()->Progress(1);
   }
+  Save();
 }
 
 BatchLimits SimJob::LimitsOn(int group, const Placement& placement) const {
@@ -171,15 +172,48 @@ void SimJob::Advance(int64_t now_s, int64_t seconds) {
   resizing_s_ -= delay;
   running_s_ += delay;
   service_ += static_cast<double>(delay) * gpus_;
-  if (!profiles_.empty()) {
-    Train(now_s + delay, seconds - delay);
-  } else if (seconds > delay) {
-    Work(now_s + delay, seconds - delay);
+  paused_gpu_s_ += static_cast<double>(delay) * gpus_;
+  now_s += delay;
+  seconds -= delay;
+  while (seconds > 0 && !ended()) {
+    const int64_t part =
+        options_.save_every_s > 0 ? std::min(seconds, options_.save_every_s - unsaved_s_) : seconds;
+    GetOn(now_s, part);
+    now_s += part;
+    seconds -= part;
+    unsaved_s_ += part;
+    unsaved_gpu_s_ += static_cast<double>(part) * gpus_;
+    if (unsaved_s_ == options_.save_every_s) Save();
   }
+}
+
+void SimJob::GetOn(int64_t now_s, int64_t seconds) {
+  if (profiles_.empty()) {
+    Work(now_s, seconds);
+  } else {
+    Train(now_s, seconds);
+  }
+}
+
+void SimJob::Save() {
+  saved_ = {progress_, epoch_, epoch_end_, work_left_s_};
+  unsaved_s_ = 0;
+  unsaved_gpu_s_ = 0;
+}
+
+void SimJob::LoseUnsaved() {
+  progress_ = saved_.progress;
+  epoch_ = saved_.epoch;
+  epoch_end_ = saved_.epoch_end;
+  work_left_s_ = saved_.work_left_s;
+  lost_gpu_s_ += unsaved_gpu_s_;
+  stale_ = true;
+  Save();
 }
 
 void SimJob::Place(const Placement& placement, int64_t now_s, int group) {
   SWELL_CHECK(!ended());
+  Save();
   if (!placement.empty() && !profiles_.empty()) group_ = group;
   placement_ = placement;
   gpus_ = GpusOf(placement);

@@ -13,7 +13,7 @@
 //
 // - Threads: none.
 // - Ownership: refers to the trace's job and the profile, which outlive it.
-// - Invariants: progress is never lost; a job that has ended changes no more.
+// - Invariants: progress is lost by LoseUnsaved() only; a job that has ended changes no more.
 #pragma once
 
 #include <algorithm>
@@ -60,6 +60,7 @@ struct JobOptions {
   Experiences* experiences =
       nullptr;                      // shared by the jobs of a run; null: each begins with nothing
   const PlanCurve* plan = nullptr;  // of the job's application; null: it has none
+  int64_t save_every_s = 0;         // of training, for jobs that may lose work; 0: never
 };
 
 class SimJob {
@@ -74,6 +75,8 @@ class SimJob {
   void Advance(int64_t now_s, int64_t seconds);
   // Gives the job other GPUs, all of one group, from now on; empty: none.
   void Place(const Placement& placement, int64_t now_s, int group = 0);
+  // Training goes back to what was saved: at a change of its GPUs, and every `save_every_s`.
+  void LoseUnsaved();
 
   const TraceJob& trace() const { return trace_; }
   // The profile of the group in which it trains, or trained last.
@@ -100,6 +103,9 @@ class SimJob {
   // GPU-seconds held so far, delays included.
   double service() const { return service_; }
   int64_t running_s() const { return running_s_; }  // with GPUs, delays included
+  // Of the GPU-seconds held: those of delays, and those whose training was lost.
+  double paused_gpu_s() const { return paused_gpu_s_; }
+  double lost_gpu_s() const { return lost_gpu_s_; }
   int epoch() const { return epoch_; }
 
   // What is known without looking ahead. A curve is of goodput by GPUs on as few nodes as can be;
@@ -151,6 +157,16 @@ class SimJob {
     double factor = 1;
   };
 
+  // What of its training is saved.
+  struct Saved {
+    double progress = 0;
+    int epoch = 0;
+    double epoch_end = 0;
+    double work_left_s = 0;
+  };
+
+  void GetOn(int64_t now_s, int64_t seconds);
+  void Save();
   void Train(int64_t now_s, int64_t seconds);
   void Work(int64_t now_s, int64_t seconds);
   void UpdateBatch();
@@ -184,6 +200,11 @@ class SimJob {
   int restarts_ = 0;
   double service_ = 0;
   int64_t running_s_ = 0;
+  double paused_gpu_s_ = 0;
+  double lost_gpu_s_ = 0;
+  Saved saved_;
+  int64_t unsaved_s_ = 0;  // of training since then
+  double unsaved_gpu_s_ = 0;
 
   // With a profile.
   BatchChoice batch_;

@@ -96,7 +96,7 @@ class Afs final : public Policy {
     return next;
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
 };
 
 }  // namespace

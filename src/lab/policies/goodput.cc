@@ -175,12 +175,15 @@ class Goodput final : public Policy {
         kKeepsAtLeast + kKeepsOfRunning * static_cast<double>(active.job->running_s());
     const double cost_s = static_cast<double>(active.job->options().resize_s);
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
+    // It lost a node: it pays for a change, whatever its size becomes.
+    const bool pays = plan.held != active.job->gpus();
     const Curve& curve = CurveOf(active);
     plan.sizes = &curve.sizes;
     for (size_t i = 0; i < curve.goodput.size(); ++i) {
       const double speed = curve.goodput[i] / fair_goodput;
       const double changed = speed * keeps_s / (keeps_s + cost_s);
-      const double kept = curve.sizes[i] == plan.held ? SpeedHeld(active) / fair_goodput : 0;
+      const double kept =
+          curve.sizes[i] == plan.held && !pays ? SpeedHeld(active) / fair_goodput : 0;
       plan.moves |= curve.sizes[i] == plan.held && changed > kept;
       plan.utility.push_back(weight * std::log1p(std::max(changed, kept)));
     }
@@ -363,7 +366,7 @@ class Goodput final : public Policy {
     }
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   const std::vector<int> sizes_;
   std::map<int, Curve> curves_;
   std::vector<Plan> plans_;  // of the last decision

@@ -82,7 +82,7 @@ class MaxMin final : public Policy {
     return shape_.gpus();
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   std::map<int, double> due_s_;  // seconds of training that each job's part amounts to
   int64_t since_s_ = 0;
 };

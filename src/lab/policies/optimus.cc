@@ -113,7 +113,7 @@ class Optimus final : public Policy {
     return time.step_s + (time.step_s - time.sync_s) * split.passes_before;
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   int left_ = 0;
 };
 

@@ -94,8 +94,11 @@ class Search {
       : jobs_(jobs),
         nodes_(static_cast<size_t>(shape.nodes())),
         per_node_(static_cast<uint16_t>(shape.gpus_per_node())),
+        capacity_(nodes_, per_node_),
         base_(std::move(base)),
-        random_(random) {}
+        random_(random) {
+    for (int node : shape.away) capacity_[node] = 0;
+  }
 
   // The best front; the first of it has the highest mean.
   std::vector<Cells> Run(std::vector<Cells> begins_with) {
@@ -205,7 +208,7 @@ class Search {
       used += gpus;
       there += gpus > 0 ? 1 : 0;
     }
-    if (used >= per_node_) return;
+    if (used >= capacity_[node]) return;
     const double any = 1 / static_cast<double>(jobs_.size());
     for (size_t j = 0; j < jobs_.size(); ++j) {
       uint16_t& gpus = Row(cells, j)[node];
@@ -218,7 +221,7 @@ class Search {
   // Rules that every solution keeps.
   void Repair(Cells& cells) {
     std::vector<bool> spanned(nodes_, false);  // by a job on several nodes
-    std::vector<int> left(nodes_, per_node_);
+    std::vector<int> left(capacity_.begin(), capacity_.end());
     for (size_t j = 0; j < jobs_.size(); ++j) {
       uint16_t* row = Row(cells, j);
       if (NodesOf(row) > 1) {
@@ -306,6 +309,7 @@ class Search {
   std::vector<Contender>& jobs_;
   const size_t nodes_;
   const uint16_t per_node_;
+  std::vector<uint16_t> capacity_;  // by node: per_node_, or 0 if it is away
   Cells base_;
   Random& random_;
   std::vector<Member> population_;
@@ -404,7 +408,7 @@ class Pollux final : public Policy {
     }
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   Random random_;
   std::vector<Rows> front_;        // of the last round; the first was carried out
   std::map<int, double> factors_;  // of the last decision, by job

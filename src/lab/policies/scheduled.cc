@@ -37,7 +37,8 @@ class Scheduled final : public Policy {
       node.allocatable.pods = 10'000;
       node.allocatable.extended[sched::kGpuResource] = shape.gpus_per_node();
       model_.UpsertNode(node);
-      nodes_[node.name] = i;
+      numbers_[node.name] = i;
+      nodes_.push_back(std::move(node));
     }
   }
 
@@ -77,6 +78,19 @@ class Scheduled final : public Policy {
     model_.RemoveGroup(found->second.group);
     gangs_.erase(found);
   }
+
+  // Its jobs are stopped whole: they are rigid.
+  void Leaves(int node) override {
+    const std::set<int> whole = whole_;
+    for (int number : whole) {
+      Gang& gang = gangs_.at(number);
+      if (!std::binary_search(gang.allocation.begin(), gang.allocation.end(), node)) continue;
+      for (size_t rank = 0; rank < gang.pods.size(); ++rank) Evict(number, static_cast<int>(rank));
+    }
+    model_.RemoveNode(nodes_[node].name);
+  }
+
+  void Returns(int node) override { model_.UpsertNode(nodes_[node]); }
 
   Allocations Decide(int64_t now_s, const ActiveJobs&, const Allocations&) override {
     now_ = kStart + std::chrono::seconds(now_s);
@@ -133,22 +147,28 @@ class Scheduled final : public Policy {
       model_.UpsertPod(pod);
       if (++gang.bound == gang.pods.size()) BecomesWhole(number, gang);
     } else if (decision.type == sched::Decision::Type::kEvict) {
-      --gang.bound;
-      whole_.erase(number);
-      model_.RemovePod(pod.key);
-      pod.node.clear();
-      pod.gpu_devices.clear();
-      pod.phase = sched::PodPhase::kPending;
-      pod.start = {};
-      pod.uid = StrCat("uid-", number, "-", rank, "-", ++incarnations_);
-      model_.UpsertPod(pod);
+      Evict(number, rank);
     }
+  }
+
+  void Evict(int number, int rank) {
+    Gang& gang = gangs_.at(number);
+    sched::PodInfo& pod = gang.pods.at(rank);
+    --gang.bound;
+    whole_.erase(number);
+    model_.RemovePod(pod.key);
+    pod.node.clear();
+    pod.gpu_devices.clear();
+    pod.phase = sched::PodPhase::kPending;
+    pod.start = {};
+    pod.uid = StrCat("uid-", number, "-", rank, "-", ++incarnations_);
+    model_.UpsertPod(pod);
   }
 
   void BecomesWhole(int number, Gang& gang) {
     whole_.insert(number);
     gang.allocation.clear();
-    for (const sched::PodInfo& pod : gang.pods) gang.allocation.push_back(nodes_.at(pod.node));
+    for (const sched::PodInfo& pod : gang.pods) gang.allocation.push_back(numbers_.at(pod.node));
     std::sort(gang.allocation.begin(), gang.allocation.end());  // ranks lie in runs on nodes
   }
 
@@ -165,7 +185,8 @@ class Scheduled final : public Policy {
   const std::map<std::string, TenantShare> shares_;
   sched::Model model_;
   sched::Scheduler scheduler_;
-  std::map<std::string, int> nodes_;
+  std::vector<sched::NodeInfo> nodes_;
+  std::map<std::string, int> numbers_;   // of nodes
   std::unordered_map<int, Gang> gangs_;  // of all active jobs
   std::set<int> whole_;                  // those whose pods are all on nodes
   std::unordered_map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank

@@ -79,7 +79,7 @@ class Shortest final : public Policy {
     return std::max(longest_s, gpu_s / shape_.gpus());
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   const bool critical_;
   double critical_s_ = INFINITY;  // a job with this much left goes before all others
 };

@@ -89,7 +89,7 @@ class Tiresias final : public Policy {
     state.checked_s = now_s;
   }
 
-  const ClusterShape shape_;
+  const ClusterShape& shape_;
   std::map<int, State> states_;
   std::vector<int> queues_[2];
 };
