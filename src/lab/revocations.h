@@ -1,5 +1,5 @@
 // Revocations: nodes that are taken away for a time, as on a market of spare capacity. Each node
-// goes on its own, at random times (a Poisson process while it is there), after a notice.
+// goes at random times of its own (a Poisson process while it is there), after a notice.
 //
 // - Threads: a plain value.
 // - Invariants: equal options, equal times, on any machine: nothing here depends on the C library's

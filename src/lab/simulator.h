@@ -66,7 +66,7 @@ struct GpusInUse {
   double gpus = 0;
 };
 
-// Of all jobs together.
+// The sums over all jobs.
 struct GpuSeconds {
   double held = 0;
   double paused = 0;   // of those: starts, resizes, moves

@@ -103,7 +103,7 @@ class SimJob {
   // GPU-seconds held so far, delays included.
   double service() const { return service_; }
   int64_t running_s() const { return running_s_; }  // with GPUs, delays included
-  // Of the GPU-seconds held: those of delays, and those whose training was lost.
+  // Parts of the GPU-seconds held: delays, and training that was lost.
   double paused_gpu_s() const { return paused_gpu_s_; }
   double lost_gpu_s() const { return lost_gpu_s_; }
   int epoch() const { return epoch_; }
@@ -157,7 +157,7 @@ class SimJob {
     double factor = 1;
   };
 
-  // What of its training is saved.
+  // How far its training is saved.
   struct Saved {
     double progress = 0;
     int epoch = 0;
