@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -42,6 +43,7 @@ class ChangeFinder {
     const int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
     forecast_.now = what_if.Run(group);
     if (forecast_.now.starts(need)) return std::move(forecast_);
+    TryExpectedEnds(what_if, group, need);
     TryTime(what_if, group, need);
     TrySmaller(what_if, group, need);
     TryCordoned(what_if, group, need);
@@ -83,6 +85,49 @@ class ChangeFinder {
     forecast_.changes.push_back(StrCat(api::HumanDuration(enough), " more",
                                        names.empty() ? "" : ", when it may preempt ",
                                        Join({names.begin(), names.end()}, ", ")));
+  }
+
+  using Ends = std::vector<size_t>;  // of holders, by their places in the list
+
+  // The first time by which enough has ended, of the work that tells when it ends.
+  void TryExpectedEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
+    std::vector<std::pair<ExpectedEnd, Holder>> ends;
+    for (Holder& holder : Holders()) {
+      const auto end = ExpectedEndOf(holder.pods, facts_.now);
+      if (end) ends.emplace_back(*end, std::move(holder));
+    }
+    std::stable_sort(ends.begin(), ends.end(),
+                     [](const auto& a, const auto& b) { return a.first.at < b.first.at; });
+    const auto starts_after = [&](const Ends& tried) {
+      std::set<std::string> ended;
+      for (size_t i : tried) {
+        ended.insert(ends[i].second.groups.begin(), ends[i].second.groups.end());
+      }
+      const Outcome outcome =
+          what_if.Run(group, what_if.Without(ended), ends[tried.back()].first.at - facts_.now);
+      return outcome.starts(need) && outcome.victims.empty();
+    };
+    const auto first = [](size_t count) {
+      Ends some(count);
+      std::iota(some.begin(), some.end(), size_t{0});
+      return some;
+    };
+    if (ends.empty() || !starts_after(first(ends.size()))) return;
+    size_t too_few = 0, enough = ends.size();
+    while (enough - too_few > 1) {
+      const size_t middle = too_few + (enough - too_few) / 2;
+      (starts_after(first(middle)) ? enough : too_few) = middle;
+    }
+    Ends needed = first(enough);
+    for (size_t i = enough - 1; i-- > 0 && enough <= kTogetherMax;) {  // the last one was needed
+      Ends fewer = needed;
+      fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
+      if (starts_after(fewer)) needed = std::move(fewer);
+    }
+    forecast_.could_start = CouldStart{.at = ends[needed.back()].first.at, .ends = {}};
+    for (size_t i : needed) {
+      forecast_.could_start->ends.emplace_back(ends[i].second.name, ends[i].first);
+    }
   }
 
   // The placed pods of a group, the first to be given up at the end.
@@ -188,6 +233,7 @@ class ChangeFinder {
     std::set<std::string> groups;
     int64_t milli_gpus = 0;
     std::vector<std::string> nodes;
+    std::vector<const json::Value*> pods;  // with GPUs
   };
 
   static std::string HolderOf(const json::Value& pod) {
@@ -206,6 +252,7 @@ class ChangeFinder {
         Holder& holder = by_name[HolderOf(*pod)];
         holder.groups.insert(GroupOfPod(*pod));
         holder.milli_gpus += MilliGpus(*pod);
+        holder.pods.push_back(pod.get());
         if (holder.nodes.empty() || holder.nodes.back() != node.name) {
           holder.nodes.push_back(node.name);
         }
@@ -224,7 +271,6 @@ class ChangeFinder {
     return holders;
   }
 
-  using Ends = std::vector<size_t>;  // of holders, by their places in the list
   using Enough = std::function<bool(const Ends&)>;
 
   // The largest together, without those that are not needed. Empty: they are not enough.

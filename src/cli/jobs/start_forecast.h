@@ -2,9 +2,11 @@
 // - Threads: pure functions; a search runs up to some hundred scheduling cycles.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/jobs/expected_end.h"
 #include "cli/jobs/what_if.h"
 #include "cli/jobs/why_facts.h"
 
@@ -14,6 +16,8 @@ struct StartForecast {
   Outcome now;  // what the scheduler does next
   // Each alone starts the job, as part of a sentence: "one more node like node-1".
   std::vector<std::string> changes;
+  // Where enough of the work that holds its GPUs tells when it ends.
+  std::optional<CouldStart> could_start;
 };
 
 // `what_if`: of the cluster that `facts` were read from. Nothing in the cluster is changed.

@@ -167,12 +167,36 @@ std::vector<PoolView> PoolsOf(const json::Array& state, const std::vector<NodeVi
   return ViewPools(std::move(pools), node_objects, nullptr);
 }
 
+void ReadQueue(const json::Array& state, WhyFacts& facts) {
+  QueuePlaces::Objects pods, groups;
+  for (const json::Value& object : state) {
+    const std::string_view kind = api::KindOf(object);
+    if (kind == "Pod") pods.push_back(&object);
+    if (kind == "PodGroup") groups.push_back(&object);
+  }
+  facts.queue = QueuePlaces(pods, groups, facts.tree).Find(*facts.WaitingPod());
+}
+
+// Users who cannot read the whole cluster see the queue of their own namespace.
+Status ReadOwnQueue(Api& api, WhyFacts& facts) {
+  const json::Value* pod = facts.WaitingPod();
+  if (!facts.WaitsForScheduler() || pod == nullptr) return Status::Ok();
+  QueuePlaces::Objects pods, groups;
+  SWELL_ASSIGN_OR_RETURN(const auto all, api.List(client::resources::kPods, facts.job.ns));
+  for (const json::SharedValue& one : all) pods.push_back(one.get());
+  SWELL_ASSIGN_OR_RETURN(const auto made, api.List(client::resources::kPodGroups, facts.job.ns));
+  for (const json::SharedValue& one : made) groups.push_back(one.get());
+  facts.queue = QueuePlaces(pods, groups, facts.tree).Find(*pod);
+  return Status::Ok();
+}
+
 // Users who cannot read the whole cluster get the reasons recorded on the job only.
 Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
   SWELL_ASSIGN_OR_RETURN(answer.facts.nodes, ReadNodes(api));
   if (!answer.facts.WaitsForScheduler()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
   answer.facts.pools = PoolsOf(state, answer.facts.nodes);
+  if (answer.facts.WaitingPod() != nullptr) ReadQueue(state, answer.facts);
   SWELL_ASSIGN_OR_RETURN(const WhatIf what_if, WhatIf::Make(session, std::move(state)));
   answer.forecast = ForecastStart(answer.facts, what_if);
   return Status::Ok();
@@ -229,13 +253,17 @@ Result<WhyAnswer> ExplainJob(Session& session,
   WhyAnswer answer;
   WhyFacts& facts = answer.facts;
   SWELL_ASSIGN_OR_RETURN(facts.job, FindWaiting(api, ns, name));
+  facts.now = session.Now();
   QuoteLastLine(api, facts.job);
   SWELL_ASSIGN_OR_RETURN(facts.tree, ReadProjects(api));
   const Status read = ReadCluster(session, api, answer);
   facts.hidden = read.code() == Code::kForbidden;
   if (!facts.hidden) SWELL_RETURN_IF_ERROR(read);
+  if (facts.hidden) {
+    const Status own = ReadOwnQueue(api, facts);
+    if (!own.ok() && own.code() != Code::kForbidden) return own;
+  }
   SWELL_RETURN_IF_ERROR(ReadTrouble(api, facts));
-  facts.now = session.Now();
   SWELL_RETURN_IF_ERROR(ReadGoodput(api, facts));
   return answer;
 }

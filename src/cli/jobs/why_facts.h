@@ -11,6 +11,7 @@
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
+#include "cli/views/queue_places.h"
 
 namespace swell::cli {
 
@@ -19,7 +20,8 @@ struct WhyFacts {
   ProjectTree tree;
   std::vector<NodeView> nodes;
   std::vector<PoolView> pools;  // of a job that waits for Swell's scheduler
-  bool hidden = false;          // the user cannot read the whole cluster
+  std::optional<QueuePlace> queue;
+  bool hidden = false;  // the user cannot read the whole cluster
   // The last warning about a job that lacks pods; the last event of a pod that its node has not
   // started.
   std::string trouble;

@@ -58,6 +58,7 @@ class WhyReport {
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     for (const std::string& place : Places()) add("Node:     ", place);
+    if (SchedulerDecides() && facts_.queue) add("Queue:    ", facts_.queue->Text());
     add("Quota:    ", QuotaText());
     add("Reclaim:  ", ReclaimText());
     if (facts_.goodput && !facts_.job.over()) {
@@ -105,6 +106,10 @@ class WhyReport {
     if (const std::string next = NextText(); !next.empty()) json::Set(out, {"next"}, next);
     if (const std::string start = StartText(); !start.empty()) {
       json::Set(out, {"start"}, std::string(Trim(start)));
+    }
+    if (SchedulerDecides() && facts_.queue) json::Set(out, {"queue"}, facts_.queue->Json());
+    if (const auto& at = forecast_.could_start; at && !StartText().empty()) {
+      json::Set(out, {"couldStart"}, at->Json());
     }
     if (const std::string_view until = PreemptsFrom(); !until.empty()) {
       json::Set(out, {"preemptsFrom"}, until);
@@ -611,7 +616,8 @@ class WhyReport {
       return "Only users who can read the whole cluster see what uses the nodes and what would "
              "start the job.\n";
     }
-    return forecast_.now.places.empty() ? "" : PlacedText();
+    if (!forecast_.now.places.empty()) return PlacedText();
+    return forecast_.could_start ? StrCat(forecast_.could_start->Text(facts_.now), "\n") : "";
   }
 
   std::string PlacedText() const {

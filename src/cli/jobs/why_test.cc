@@ -224,6 +224,53 @@ TEST_F(WhyTest, NoMoreJobsAreSaidToEndThanAreNeeded) {
   EXPECT_EQ(line({"node-1"}), "");
 }
 
+TEST_F(WhyTest, WhenItCouldStartIsToldByTheLimitsAndEstimatesOfOthers) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"8"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  const WallTime now = server_.executor.Now();
+  const auto runs = [&](const std::string& name) {
+    Status(StrCat("/api/v1/namespaces/default/pods/", name),
+           StrCat(R"({"status":{"phase":"Running","startTime":")", api::FormatTime(now), R"("}})"));
+  };
+  const std::string on_node = "nodeName: node-1, ";
+  GpuPod("early", on_node + "activeDeadlineSeconds: 600, ");
+  // It is half done after a hundred steps, and does one in 18 s.
+  GpuPod("told", on_node + "activeDeadlineSeconds: 90000, ",
+         StrCat(", annotations: {swell.dev/progress: '",
+                R"({"ranks":[{"rank":0,"phase":"step","step":100,)",
+                R"("totalSteps":200,"stepsPerSecond":0.0555556,"changed":")", api::FormatTime(now),
+                R"("}]}'})"));
+  GpuPod("late", on_node, ", annotations: {swell.dev/max-run-seconds: '7200'}");
+  GpuPod("silent", on_node);
+  for (const char* name : {"early", "told", "late", "silent"}) runs(name);
+  GpuPod("p", "schedulerName: swell, ");
+  const auto start = [&](std::vector<std::string> ends) {
+    env_.what_if = StartsWithout(std::move(ends));
+    EXPECT_EQ(Run({"swell", "why", "p", "-o", "json"}), 0) << err_;
+    const auto document = json::Parse(out_);
+    return document.ok() ? std::string(json::GetString(*document, {"start"})) : "no JSON";
+  };
+  const std::string then = ", if no other work comes before it: by then pod default/";
+  EXPECT_EQ(start({"early"}),
+            StrCat("It could start in 10m, at ", api::FormatTime(now + std::chrono::seconds(600)),
+                   then, "early reaches its time limit."));
+  EXPECT_EQ(
+      start({"early+told"}),
+      StrCat("It could start in 30m, at ", api::FormatTime(now + std::chrono::seconds(1800)), then,
+             "early reaches its time limit, and pod default/told ends by its own estimate."));
+  const std::string two_hours = api::FormatTime(now + std::chrono::seconds(7200));
+  EXPECT_EQ(start({"early+late"}), StrCat("It could start in 120m, at ", two_hours, then,
+                                          "early and pod default/late reach their time limits."));
+  EXPECT_EQ(start({"late"}),
+            StrCat("It could start in 120m, at ", two_hours, then, "late reaches its time limit."))
+      << "what ends before and does not help is not named";
+  EXPECT_EQ(start({"silent"}), "") << "nobody knows when it ends";
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("\nQueue:    nothing else waits without a project\n"), std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, OfManyJobsNotEveryPairIsTried) {
   Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
   Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"200"},

@@ -1,0 +1,31 @@
+// ExpectedEnd: when work has ended by what it told: its time limit, or the time that its script
+// estimates. CouldStart: when a waiting job could start by that.
+// - Threads: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "json/value.h"
+
+namespace swell::cli {
+
+struct ExpectedEnd {
+  WallTime at;
+  bool estimated = false;  // by its script; else its time limit ends it
+};
+// `pods` end together. nullopt: none of them tells, or what they told has not come true.
+std::optional<ExpectedEnd> ExpectedEndOf(const std::vector<const json::Value*>& pods, WallTime now);
+
+struct CouldStart {
+  WallTime at;
+  std::vector<std::pair<std::string, ExpectedEnd>> ends;  // that have to be over, by name
+
+  std::string Text(WallTime now) const;
+  json::Value Json() const;
+};
+
+}  // namespace swell::cli
