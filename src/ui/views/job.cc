@@ -337,7 +337,9 @@ Result<json::Value> JobPageView(const ViewInput& input) {
     events.marks.push_back(json::Object{
         {"time", api::FormatTime(*job.ended)}, {"kind", job.status}, {"text", job.EndText()}});
   }
-  return json::Value(json::Object{{"summary", WorkloadRow(job, input)},
+  json::Object summary = WorkloadRow(job, input);
+  summary["queue"] = QueueOf(job, QueuePlacesOf(input, ns));
+  return json::Value(json::Object{{"summary", std::move(summary)},
                                   {"sentence", Sentence(job)},
                                   {"conditions", ConditionRows(*job.object)},
                                   {"members", std::move(members)},

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cli/views/events_view.h"
 #include "cli/views/job_view.h"
+#include "cli/views/queue_places.h"
 #include "json/value.h"
 #include "ui/state/cluster_state.h"
 #include "ui/state/rights.h"
@@ -85,6 +86,10 @@ json::Object EventRow(const cli::EventView& view, const json::Value& event);
 // The newest first; a decision is an event in which the scheduler says what it did.
 json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
+// The job's place among what waits in its project; null: it has none.
+json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places);
+// Counts the work that the user sees. `ns` empty: in all namespaces.
+cli::QueuePlaces QueuePlacesOf(const ViewInput& input, std::string_view ns = {});
 bool Runs(const cli::JobView& job);
 // Since when the job waits: since it was made, lost its places, or was resumed. nullopt: it does
 // not wait.

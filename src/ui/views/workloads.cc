@@ -27,6 +27,29 @@ json::Value PreemptibleOf(const cli::JobView& job) {
 
 }  // namespace
 
+json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::IsBound(*pod) || !api::IsActive(*pod)) continue;
+    const auto place = places.Find(*pod);
+    return place ? place->Json() : nullptr;
+  }
+  return nullptr;
+}
+
+cli::QueuePlaces QueuePlacesOf(const ViewInput& input, std::string_view ns) {
+  bool partial = false;
+  const auto all = [&](Kind kind) {
+    return ns.empty() ? input.Of(kind, partial) : input.Inside(IndexOf(kind), ns);
+  };
+  const auto pods = all(Kind::kPod), groups = all(Kind::kPodGroup);
+  const auto pointers = [](const std::vector<json::SharedValue>& objects) {
+    cli::QueuePlaces::Objects out;
+    for (const json::SharedValue& one : objects) out.push_back(one.get());
+    return out;
+  };
+  return {pointers(pods), pointers(groups), cli::ViewProjects(input.Of(Kind::kProject, partial))};
+}
+
 bool Runs(const cli::JobView& job) { return job.RunningPods() > 0 || job.status == "Running"; }
 
 std::optional<WallTime> WaitsSince(const cli::JobView& job, WallTime now) {
@@ -101,8 +124,10 @@ Result<json::Value> WorkloadsView(const ViewInput& input) {
   }
   json::Array rows;
   const JobList jobs = input.Jobs(partial);
+  const cli::QueuePlaces places = QueuePlacesOf(input);
   for (const cli::JobView& job : *jobs) {
     json::Object row = WorkloadRow(job, input);
+    row["queue"] = QueueOf(job, places);
     if (const auto of = projects.find(job.ns); of != projects.end()) row["project"] = of->second;
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));
