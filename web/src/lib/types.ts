@@ -156,6 +156,7 @@ export interface WorkloadRow {
   preemptible?: boolean | null;
   members: { running: number; requested: number; min?: number | null; max?: number | null };
   gpus: { requested: number; held: number };
+  queue?: QueuePlace | null; // of one that waits for GPUs or other room
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now: since it was made, or stopped
   runSeconds?: number | null;
@@ -169,6 +170,13 @@ export interface WorkloadRow {
   throughput?: number | null;
   throughputUnit?: string | null;
   workload?: string | null;
+}
+// The place of a workload among what waits in its project.
+export interface QueuePlace {
+  project: string;
+  of: number;
+  place: number | null; // null: the project serves its users in turn
+  text: string;
 }
 export interface CronRun {
   kind: string;
@@ -323,7 +331,6 @@ export interface TensorboardData {
 export interface WhyData {
   sentence: string;
   lines: string[];
-  needs?: Record<string, unknown>;
   status?: string;
   waits?: boolean;
   next?: string; // what a user does about it

@@ -1,4 +1,5 @@
 // Why a workload waits or ran as it did, or why a Cron starts no job: what swell why says.
+import { labelled } from '../lib/why_lines.ts';
 import type { WhyData } from '../lib/types.ts';
 import { Card } from './basic.tsx';
 
@@ -13,16 +14,37 @@ function linesBeside({ lines, sentence, next, start }: WhyData): string[] {
   return before.filter((line) => !first(line) && !(next && line.startsWith('Next:')));
 }
 
-export function WhyCard({ why }: { why: WhyData }) {
-  const lines = linesBeside(why);
+// "mnist is over: …" and "The job is over: …" tell the same.
+function isTold(sentence: string, told = ''): boolean {
+  const said = (text: string) => text.replace(/^(?:The job|\S+) /, '').replace(/\.$/, '');
+  return said(told) === said(sentence);
+}
+
+// `told`: the sentence that the page has already.
+export function WhyCard({ why, told }: { why: WhyData; told?: string }) {
+  const { facts, rest } = labelled(linesBeside(why));
+  const again = isTold(why.sentence, told);
+  if (again && facts.length === 0 && rest.length === 0) return null;
   return (
     <Card title="Why">
-      <p class="sentence">{why.sentence}</p>
-      {lines.length > 0 && (
-        <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it" style={{ marginTop: '12px' }}>
-          {lines.join('\n')}
-        </pre>
-      )}
+      <div class="stack" style={{ gap: '12px' }}>
+        {!again && <p class="sentence">{why.sentence}</p>}
+        {facts.length > 0 && (
+          <dl class="lines">
+            {facts.map(([label, text], index) => (
+              <div key={index}>
+                <dt>{label}</dt>
+                <dd>{text}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        {rest.length > 0 && (
+          <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it">
+            {rest.join('\n')}
+          </pre>
+        )}
+      </div>
     </Card>
   );
 }

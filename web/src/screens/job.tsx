@@ -1,4 +1,5 @@
 // The page of one job: what it does and why, its workers, logs, events and manifest.
+import type { ComponentChildren } from 'preact';
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
@@ -17,7 +18,7 @@ import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
 import { isOver } from '../lib/job_order.ts';
-import type { Hang, JobData, JobMember, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
+import type { Hang, JobData, JobMember, KubeObject, QueuePlace, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
 import {
   Age,
@@ -95,31 +96,6 @@ const DONE: Record<string, string> = {
   Succeeded: 'Nothing: the workload has done its work.',
   Running: 'Nothing: the workload runs.',
 };
-const NEEDS: Record<string, string> = {
-  gpus: 'GPUs',
-  members: 'Members',
-  least: 'Members at least',
-  pool: 'Node pool',
-  cpu: 'CPUs',
-  memory: 'Memory',
-};
-
-function Needs({ needs }: { needs: NonNullable<WhyData['needs']> }) {
-  const known = Object.entries(needs).filter(
-    ([, value]) => value !== null && value !== undefined && typeof value !== 'object',
-  );
-  if (known.length === 0) return null;
-  return (
-    <Card title="It needs">
-      <Facts
-        facts={known.map(([key, value]) => [
-          NEEDS[key] ?? key,
-          typeof value === 'number' ? number(value) : String(value),
-        ])}
-      />
-    </Card>
-  );
-}
 
 function NextStep({ why, status }: { why: WhyData; status: string }) {
   const done = why.waits ? undefined : DONE[status];
@@ -127,13 +103,16 @@ function NextStep({ why, status }: { why: WhyData; status: string }) {
   return <Card title="What to do next">{why.next ? <p>{why.next}.</p> : <p class="muted">{done}</p>}</Card>;
 }
 
+// The server's texts have times in UTC; the pages show those of the reader.
+const withClocks = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, (time) => dateTime(time));
+
 // What swell why says of it, and nothing where that says nothing.
 function Starts({ changes, start, runs }: { changes: string[]; start?: string; runs: boolean }) {
   if (changes.length === 0 && !start) return null;
   const what = runs ? 'What would let it grow' : 'What would start it';
   return (
     <Card title={changes.length > 0 ? what : 'When it starts'}>
-      {start && <p style={{ whiteSpace: 'pre-line' }}>{start}</p>}
+      {start && <p style={{ whiteSpace: 'pre-line' }}>{withClocks(start)}</p>}
       {changes.length > 1 && <p class="muted">Any one of these would do:</p>}
       <ul class="stack" style={{ gap: '8px' }}>
         {changes.map((change) => (
@@ -163,7 +142,8 @@ function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
   );
 }
 
-function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
+// `told`: what the page says of the workload above the tabs.
+function Why({ row, hang, told }: { row: WorkloadRow; hang?: Hang | null; told?: string }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
   if (!why) {
@@ -175,9 +155,8 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   }
   return (
     <div class="stack">
-      <WhyCard why={why} />
+      <WhyCard why={why} told={told} />
       {hang && !hang.now && <HangCard hang={hang} />}
-      <Needs needs={why.needs ?? {}} />
       <div class="columns">
         <NextStep why={why} status={row.status} />
         <Starts changes={why.wouldStartWith ?? []} start={why.start} runs={row.members.running > 0} />
@@ -353,6 +332,13 @@ function workersText(row: WorkloadRow): string {
   return `${members.running} of ${members.requested}${range}`;
 }
 
+// "3rd of 7 in robotics" is told in full by swell why.
+function queueText({ place, of, project }: QueuePlace): string {
+  const where = project ? ` in ${project}` : '';
+  if (of === 1) return `nothing else waits${where}`;
+  return place === null ? `one of ${of}${where}` : `${place} of ${of}${where}`;
+}
+
 function priorityText(row: WorkloadRow): string {
   const priority = row.priority ?? 'none';
   if (row.preemptible === false) return `${priority}, not preemptible`;
@@ -381,7 +367,8 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
           ['Workers', to('workers', workersText(row))],
           ['GPUs held', to('workers', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`)],
           ['Priority', priorityText(row)],
-          ['Waited', span(waitOf(row, now.value))],
+          [row.waitsSince ? 'Has waited' : 'Waited', span(waitOf(row, now.value))],
+          ...(row.queue ? [['Queue', to('why', queueText(row.queue))] as [string, ComponentChildren]] : []),
           ['Running for', span(runOf(row, now.value))],
           [
             'Throughput',
@@ -436,7 +423,7 @@ function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> 
   const tab = param('tab') || FIRST_TAB;
   const data = view.data;
   // These two are read apart from the job.
-  if (tab === 'why') return <Why row={row} hang={data?.hang} />;
+  if (tab === 'why') return <Why row={row} hang={data?.hang} told={data?.sentence} />;
   if (tab === 'yaml') return <Manifest of={row} what="Workload" />;
   if (!data) {
     return (

@@ -23,6 +23,26 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
+const whyTitle = ({ queue, reason }: WorkloadRow) =>
+  [queue && queue.of > 1 && `It is ${queue.text}.`, reason].filter(Boolean).join('\n') || undefined;
+
+// "2 of 7": the second of those that wait in its project.
+function QueueCell({ queue }: { queue: WorkloadRow['queue'] }) {
+  if (!queue) return <>–</>;
+  return (
+    <span class="nowrap" title={queue.text}>
+      {queue.place ?? '?'} of {queue.of}
+    </span>
+  );
+}
+
+// Whole minutes, and from ten hours on whole hours: the word of the state needs the room.
+function roundWait(seconds: number): number {
+  if (seconds < 60) return seconds;
+  const unit = seconds < 36_000 ? 60 : 3600;
+  return Math.floor(seconds / unit) * unit;
+}
+
 // How long a pending workload has waited, since a narrow table drops the column Wait first. Not for one that cannot
 // start: its cause needs the room.
 function WaitsFor({ row }: { row: WorkloadRow }) {
@@ -31,7 +51,7 @@ function WaitsFor({ row }: { row: WorkloadRow }) {
   if (wait === null) return null;
   return (
     <span class="cut muted small" title={`It has waited for ${span(wait)}.`}>
-      {span(wait < 60 ? wait : Math.floor(wait / 60) * 60)}
+      {span(roundWait(wait))}
     </span>
   );
 }
@@ -58,8 +78,13 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     title: 'Reason',
     value: (row) => row.reason,
     cell: (row) => (
-      <span class="cut two muted" title={row.reason ?? undefined}>
-        {reasonText(row) || '–'}
+      <span class="cut two muted" title={whyTitle(row)}>
+        {row.queue && row.queue.of > 1 && row.queue.place !== null && (
+          <strong>
+            Place {row.queue.place} of {row.queue.of}.{' '}
+          </strong>
+        )}
+        {reasonText(row) || (row.queue ? '' : '–')}
       </span>
     ),
     width: 170,
@@ -131,6 +156,16 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     grow: 0.3,
     num: true,
     spare: 10,
+  },
+  {
+    key: 'queue',
+    title: 'Queue',
+    value: (row) => row.queue?.place,
+    cell: (row) => <QueueCell queue={row.queue} />,
+    width: 84,
+    grow: 0.3,
+    num: true,
+    hidden: true,
   },
   {
     key: 'wait',

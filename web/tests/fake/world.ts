@@ -162,6 +162,18 @@ function place(world: World, next: () => number): void {
     } else row.reason = `0 of 8 nodes have ${row.gpus.requested} free GPUs; ${row.project} holds its quota.`;
   }
 }
+// The oldest of a project comes first.
+function queue(jobs: WorkloadRow[]): void {
+  const waiting = jobs.filter((row) => row.status === 'Pending');
+  waiting.sort((a, b) => (a.created ?? '').localeCompare(b.created ?? ''));
+  for (const row of waiting) {
+    const line = waiting.filter((other) => other.project === row.project);
+    const place = line.indexOf(row) + 1;
+    const text = `number ${place} of ${line.length} that wait in ${row.project}, by priority and age`;
+    row.queue = { project: row.project ?? '', of: line.length, place, text };
+    row.waitsSince = row.created;
+  }
+}
 function hold(
   row: WorkloadRow,
   worker: number,
@@ -385,6 +397,7 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
     })),
   };
   place(world, next);
+  queue(world.jobs);
   const last = world.nodes[7];
   if (last) Object.assign(last, { status: 'NotReady', reason: 'The agent has not renewed its lease for 52 s.' });
   makeUnwell(world);
@@ -535,7 +548,9 @@ export function jobData(world: World, namespace: string, name: string): JobData 
     sentence:
       row.status === 'Running'
         ? `Runs on ${row.gpus.held} GPUs. It was stopped once for robotics/notebook-7 and resumed from step 380.`
-        : (row.reason ?? row.status),
+        : row.status === 'Failed'
+          ? `The job is over: ${row.statusText}.`
+          : (row.reason ?? row.status),
     conditions: [{ type: 'Running', status: 'True', reason: 'Placed', message: 'all members run' }],
     members: Array.from({ length: row.members.running }, (_, index) => ({
       pod: `${row.name}-worker-${index}`,
@@ -615,6 +630,10 @@ export function jobData(world: World, namespace: string, name: string): JobData 
   };
 }
 
+const START =
+  'It could start in 58m, at 2026-01-01T01:00:00Z, if no other work comes before it: by then vision/resnet-3 ' +
+  'reaches its time limit.';
+
 export function why(row: WorkloadRow | undefined): WhyData {
   if (!row) return { sentence: 'There is no such workload.', lines: [] };
   if (row.status === 'Failed')
@@ -650,12 +669,17 @@ export function why(row: WorkloadRow | undefined): WhyData {
     waits: true,
     sentence: `${row.name} waits: it needs ${row.gpus.requested} GPUs at once, and none is free.`,
     lines: [
-      'All 64 GPUs are held.',
-      `${row.project} holds its quota, so it cannot take GPUs back from others.`,
+      'Why:      all 64 GPUs are held',
+      `Queue:    ${row.queue?.text}`,
+      `Quota:    ${row.project} holds its quota, so it cannot take GPUs back from others`,
+      'Nodes:',
+      '  NODE    FREE GPUS  HELD BY',
+      '  node-1  0 of 8     vision/resnet-3 8',
+      START,
       'It would start, for example, with any one of these:',
       '  one more node like node-1',
     ],
-    needs: { gpus: row.gpus.requested, pool: row.pool, members: row.members.requested },
+    start: START,
     wouldStartWith: [`a GPU quota of ${row.gpus.requested} for ${row.project}`, 'one more node like node-1'],
     displaces: [{ namespace: 'vision', name: 'unet-4', members: 2 }],
   };

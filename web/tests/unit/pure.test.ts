@@ -44,6 +44,7 @@ import { continued, noted } from '../../src/lib/tail.ts';
 import { colourOf, learnProjects, placeOf } from '../../src/lib/theme.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
 import type { LogPart, ProjectRow, Series, WorkloadRow } from '../../src/lib/types.ts';
+import { labelled } from '../../src/lib/why_lines.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
 
 const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({
@@ -154,6 +155,18 @@ test('empty cells are last in both directions, and equal ones keep their order',
     sortRows(['n10', 'n9', 'n1'], (row) => row, false),
     ['n1', 'n9', 'n10'],
   );
+});
+
+test('lines of swell why that have a label are told from its tables', () => {
+  const table = ['Nodes:', '  NODE    FREE GPUS', '  node-1  0 of 4, unhealthy: 2'];
+  assert.deepEqual(labelled(['Why:      full: 0 free', 'GPU type: kept', ...table]), {
+    facts: [
+      ['Why', 'full: 0 free'],
+      ['GPU type', 'kept'],
+    ],
+    rest: table,
+  });
+  assert.deepEqual(labelled(['No label: no', 'Why:']), { facts: [['No label', 'no']], rest: ['Why:'] });
 });
 
 test('search needs every word in some cell', () => {

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { go, noTroubles, stage, texts } from './fixture.ts';
+
+const one = stage();
+const pageOf = (row: { namespace: string; name: string; kind: string }, tab = '') =>
+  `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=${tab}`;
+
+test('a workload that waits tells its place among those of its project, in the list and on its page', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.queue?.place === 2);
+  const queue = row?.queue;
+  assert.ok(row && queue);
+  const place = `2 of ${queue.of}`;
+  await go(page, `/workloads?q=${row.name}`, 'Workloads');
+  await page.waitForSelector(`.grid-body [title^="It is ${queue.text}."]:has-text("Place ${place}.")`);
+  await go(page, pageOf(row), row.name);
+  await page.waitForSelector('.facts div:has(dt:text-is("Has waited"))');
+  await page
+    .locator('.facts div', { has: page.locator('dt:text-is("Queue")') })
+    .getByRole('link')
+    .click();
+  await page.waitForSelector(`.lines div:has(dt:text-is("Queue")):has-text("${queue.text}")`);
+  await page.waitForSelector('section[aria-label="What would start it"]:has-text("It could start in 58m")');
+  // What starts it is told once, and the table of nodes as a table.
+  assert.doesNotMatch((await texts(page, 'section[aria-label=Why]')).join(), /could start|would start/);
+  assert.match(await page.locator('section[aria-label=Why] pre').innerText(), /^Nodes:\n/);
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('no order is claimed where a project serves its users in turn, and none of what runs', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.queue);
+  const runs = one.fake.world.jobs.find((job) => job.status === 'Running');
+  assert.ok(row?.queue && runs);
+  const before = row.queue;
+  row.queue = { ...before, of: 5, place: null };
+  await go(page, pageOf(row), row.name);
+  await page.waitForSelector(`.facts div:has(dt:text-is("Queue")):has-text("one of 5 in ${before.project}")`);
+  await go(page, pageOf(runs), runs.name);
+  await page.waitForSelector('.facts dt:text-is("Waited")');
+  assert.equal(await page.locator('.facts dt:text-is("Queue")').count(), 0);
+  row.queue = before;
+  await page.context().close();
+});
+
+test('what the page says of a workload that is over is not said again below', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Failed');
+  assert.ok(row);
+  await go(page, pageOf(row, 'why'), row.name);
+  await page.waitForSelector('section[aria-label="What to do next"]:has-text("swell logs")');
+  assert.equal(await page.locator('section[aria-label=Why]').count(), 0);
+  assert.match((await texts(page, 'main')).join(), /is over: Failed: exit 1/);
+  await page.context().close();
+});
