@@ -63,6 +63,14 @@ function NodeStatus({ node }: { node: NodeRow }) {
 
 const sentenceOf = (health: NodeHealth) => `The node ${health.text.startsWith('has ') ? '' : 'is '}${health.text}.`;
 
+// Why it is not used, or not as others: what is wrong with it, in the words of its checks.
+function reasonOf({ status, reason, health }: NodeRow): string {
+  if (!status.startsWith('Ready')) return reason ?? '';
+  if (!health || health.state === 'Healthy') return '';
+  const said = health.faults.map((fault) => fault.message ?? fault.reason).filter(Boolean);
+  return said.length > 0 ? said.join('; ') : health.text;
+}
+
 function Health({ node }: { node: NodeRow }) {
   const { health } = node;
   if (!health) return <span class="muted">–</span>;
@@ -72,7 +80,7 @@ function Health({ node }: { node: NodeRow }) {
 }
 
 const COLUMNS: Column<NodeRow>[] = [
-  { key: 'name', title: 'Node', value: (row) => row.name, width: 160, grow: 1.4 },
+  { key: 'name', title: 'Node', value: (row) => row.name, width: 140, grow: 1.4 },
   {
     key: 'status',
     title: 'Status',
@@ -86,9 +94,21 @@ const COLUMNS: Column<NodeRow>[] = [
     title: 'Health',
     value: (row) => row.health?.state,
     cell: (row) => <Health node={row} />,
-    width: 112,
+    width: 128,
     grow: 0.3,
     filter: true,
+  },
+  {
+    key: 'reason',
+    title: 'Reason',
+    value: reasonOf,
+    cell: (row) => (
+      <span class="cut two muted" title={reasonOf(row)}>
+        {reasonOf(row) || '–'}
+      </span>
+    ),
+    width: 140,
+    grow: 2,
   },
   {
     key: 'pool',
@@ -131,6 +151,7 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 80,
     grow: 0.3,
     num: true,
+    spare: 2,
   },
   { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true, spare: 5 },
   {
@@ -316,6 +337,7 @@ function HealthCard({ node }: { node: NodeRow }) {
         <p class="muted">No check finds anything wrong, and no pod has failed here without an error of its own.</p>
       ) : (
         <div class="stack" style={{ gap: '12px' }}>
+          {health.faults.length === 0 && <p>{`No check finds anything wrong now. ${sentenceOf(health)}`}</p>}
           {health.faults.length > 0 && <Faults faults={health.faults} />}
           {health.failures.length > 0 && <Failures health={health} />}
         </div>

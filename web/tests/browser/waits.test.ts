@@ -55,3 +55,33 @@ test('what the page says of a workload that is over is not said again below', as
   assert.match((await texts(page, 'main')).join(), /is over: Failed: exit 1/);
   await page.context().close();
 });
+
+test('the list of nodes says what is wrong with each, and no word of a state is cut', async () => {
+  const page = await one.page({ width: 1024 });
+  await go(page, '/nodes', 'Nodes');
+  await page.waitForSelector('.grid-row:has-text("node-5"):has-text("is read-only")');
+  await page.waitForSelector('.grid-row:has-text("node-3"):has-text("pods failed there")');
+  const cut = await page.locator('.grid-body .badge').evaluateAll((badges) =>
+    badges
+      .flatMap((badge) => [badge, ...badge.querySelectorAll('*')])
+      .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflow !== 'visible')
+      .map((one) => one.textContent),
+  );
+  assert.deepEqual(cut, []);
+  await page.context().close();
+});
+
+test('a node without a fault that gets no new pods yet says so under its health', async () => {
+  const page = await one.page();
+  const node = one.fake.world.nodes[0];
+  assert.ok(node?.health);
+  const before = node.health;
+  const text = 'well again, but not for long enough yet: it gets no new pods';
+  node.health = { ...before, state: 'Unhealthy', text };
+  await go(page, `/node?name=${node.name}`, node.name);
+  await page.waitForSelector(
+    `section[aria-label=Health]:has-text("No check finds anything wrong now. The node is ${text}.")`,
+  );
+  node.health = before;
+  await page.context().close();
+});
