@@ -7,7 +7,7 @@ import { startClock } from './lib/clock.ts';
 import { start, stop } from './lib/live.ts';
 import { place, startRouter } from './lib/router.ts';
 import { startTheme } from './lib/theme.ts';
-import { Empty } from './parts/basic.tsx';
+import { Empty, Head } from './parts/basic.tsx';
 import { Login, Reaching } from './parts/login.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Analytics } from './screens/analytics.tsx';
@@ -44,11 +44,12 @@ const SCREENS: Record<string, ComponentType> = {
 
 function NotFound() {
   return (
-    <Empty title="There is no such page">
-      <p>
-        The address may be old. <a href="/">Go to the overview.</a>
-      </p>
-    </Empty>
+    <>
+      <Head title="There is no such page" />
+      <Empty title="The address may be old">
+        <a href="/">Go to the overview</a>
+      </Empty>
+    </>
   );
 }
 

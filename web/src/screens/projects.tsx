@@ -75,8 +75,16 @@ const COLUMNS: Column<TreeRow>[] = [
         <ProjectName name={row.name} plain />
       </span>
     ),
-    width: 170,
+    width: 160,
     grow: 1.3,
+  },
+  {
+    key: 'gpu',
+    title: 'GPUs held / quota',
+    value: (row) => row.resources.gpu.held,
+    cell: (row) => <QuotaCell share={row.resources.gpu} name={row.name} />,
+    width: 190,
+    grow: 2,
   },
   {
     key: 'status',
@@ -86,14 +94,6 @@ const COLUMNS: Column<TreeRow>[] = [
     width: 100,
     grow: 0.5,
     filter: true,
-  },
-  {
-    key: 'gpu',
-    title: 'GPUs held / quota',
-    value: (row) => row.resources.gpu.held,
-    cell: (row) => <QuotaCell share={row.resources.gpu} name={row.name} />,
-    width: 190,
-    grow: 2,
   },
   {
     key: 'ratio',
@@ -331,7 +331,7 @@ function remove(row: ProjectRow): void {
 
 const QUOTA_HEADS = [
   'Node pool',
-  { text: 'Use', width: '34%' },
+  { text: 'Use', width: '22%' },
   num('Held / quota'),
   num('Fair share'),
   num('Requested'),

@@ -85,3 +85,34 @@ test('a node without a fault that gets no new pods yet says so under its health'
   node.health = before;
   await page.context().close();
 });
+
+test('a long wait leaves room for the state, and a phone shows the quotas of projects', async () => {
+  const page = await one.page({ width: 390 });
+  const row = one.fake.world.jobs.find((job) => job.queue);
+  assert.ok(row);
+  const before = row.waitsSince;
+  row.waitsSince = new Date(one.fake.world.now - (14 * 60 + 22) * 60e3).toISOString();
+  await go(page, `/workloads?q=${row.name}`, 'Workloads');
+  await page.waitForSelector('.grid-body .small:text-is("14 h")');
+  const [inside, wide] = await page
+    .locator('.grid-body .badge')
+    .first()
+    .evaluate((badge) => [badge.clientWidth, badge.scrollWidth]);
+  assert.equal(inside, wide, 'the state is not cut');
+  row.waitsSince = before;
+  await go(page, '/projects', 'Projects');
+  const right = await page
+    .locator('.grid-body .quota')
+    .first()
+    .evaluate((bar) => bar.getBoundingClientRect().right);
+  assert.ok(right <= 390, `the bar ends at ${right} px`);
+  await page.context().close();
+});
+
+test('an address without a page has a heading and a way on', async () => {
+  const page = await one.page();
+  await go(page, '/nosuch', 'There is no such page');
+  await page.getByRole('link', { name: 'Go to the overview' }).click();
+  await page.waitForSelector('h1:has-text("Overview")');
+  await page.context().close();
+});
