@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/container_list.h"
@@ -13,6 +14,18 @@ void AtLeast(Amounts& to, const Amounts& floor) {
   for (const auto& [name, amount] : floor) {
     const auto [entry, added] = to.emplace(name, amount);
     if (!added) entry->second = std::max(entry->second, amount);
+  }
+}
+
+// What the list has of resources that have no amount yet: only that is read.
+void AddMissing(Amounts& amounts, const json::Value* list) {
+  if (list == nullptr || !list->is_object()) return;
+  for (const auto& [key, value] : list->get_object()) {
+    const std::string_view name(key.data(), key.size());
+    const auto at = amounts.lower_bound(name);
+    if (at != amounts.end() && at->first == name) continue;
+    const auto quantity = Quantity::FromJson(value);
+    if (quantity.ok()) amounts.emplace_hint(at, name, *quantity);
   }
 }
 
@@ -58,11 +71,7 @@ class QosOfAll {
 
 Amounts ReadAmounts(const json::Value* list) {
   Amounts amounts;
-  if (list == nullptr || !list->is_object()) return amounts;
-  for (const auto& [key, value] : list->get_object()) {
-    const auto quantity = Quantity::FromJson(value);
-    if (quantity.ok()) amounts.emplace(std::string(key.data(), key.size()), *quantity);
-  }
+  AddMissing(amounts, list);
   return amounts;
 }
 
@@ -84,17 +93,21 @@ json::Object ToJson(const Amounts& amounts) {
 }
 
 Amounts ContainerAmounts(const json::Value& container, AmountField field) {
-  Amounts limits = ReadAmounts(container, {"resources", "limits"});
-  if (field == AmountField::kLimits) return limits;
+  if (field == AmountField::kLimits) return ReadAmounts(container, {"resources", "limits"});
   Amounts requests = ReadAmounts(container, {"resources", "requests"});
-  requests.merge(limits);
+  AddMissing(requests, json::Find(container, {"resources", "limits"}));
   return requests;
 }
 
 Amounts ContainersAmounts(const json::Value& pod_spec, AmountField field) {
   Amounts sum;
   for (const json::Value& container : json::GetArray(pod_spec, {"containers"})) {
-    Add(sum, ContainerAmounts(container, field));
+    Amounts more = ContainerAmounts(container, field);
+    if (sum.empty()) {
+      sum = std::move(more);
+    } else {
+      Add(sum, more);
+    }
   }
   Amounts sidecars;
   Amounts starting;
