@@ -124,6 +124,7 @@ class TestServer {
     request.accept = std::move(accept);
     request.user_agent = "test/1";
     request.user.name = user;
+    request.user.groups = groups;
     return request;
   }
 
@@ -182,6 +183,7 @@ class TestServer {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<ApiServer> server;
   std::string user = "admin";
+  std::vector<std::string> groups;
   Status boot;
 };
 

@@ -29,6 +29,16 @@ BINDING = {'metadata': {'name': 'p-$run.example.com'}, 'spec': {
     'policyName': 'p-$run.example.com', 'validationActions': ['Deny'],
     'matchResources': {'namespaceSelector': {'matchLabels': {'kubernetes.io/metadata.name': '$ns'}}}}}
 
+# The user who makes the config map may make config maps; an account that does not exist may not.
+ASKS = ("(object.data.of == 'user' ? authorizer : authorizer.serviceAccount('$ns', 'nobody'))"
+        ".group('').resource('configmaps').namespace('$ns').check('create').allowed()")
+# What the language and its libraries have beyond what other cases use.
+SPEAKS = ("size(bytes(object.data.text)) == 7 && string(b'a\\x62' + br'c') == 'abc' && b'a' < bytes('b') && "
+          "type(b'a') == bytes && bool('t') && "
+          "{'a': 'x'}.transformMapEntry(k, v, {v: k})['x'] == 'a' && [3].exists_one(i, v, v == i + 3) && "
+          "authorizer.requestResource.check('create').allowed() && "
+          "!authorizer.path('/metrics').check('get').errored()")
+
 CASES = [
     Case('claim-defaults',
          post(CLAIMS, claim(), 201, {'spec': {'devices': {'requests': [{'name': 'gpu', 'exactly': {
@@ -73,6 +83,25 @@ CASES = [
          post('configmaps', {'metadata': {'name': 'm'}, 'data': {'team': 'a'}}),
          delete(f'{POLICIES}/validatingadmissionpolicybindings/p-$run.example.com', 200),
          delete(f'{POLICIES}/validatingadmissionpolicies/p-$run.example.com', 200)),
+    Case('policy-asks-for-rights',
+         post(f'{POLICIES}/validatingadmissionpolicies', policy(ASKS)),
+         post(f'{POLICIES}/validatingadmissionpolicybindings', BINDING),
+         eventually(post('configmaps', {'metadata': {'generateName': 'm-'}, 'data': {'of': 'account'}}, 422)),
+         post('configmaps', {'metadata': {'name': 'm'}, 'data': {'of': 'user'}}),
+         delete(f'{POLICIES}/validatingadmissionpolicybindings/p-$run.example.com', 200),
+         delete(f'{POLICIES}/validatingadmissionpolicies/p-$run.example.com', 200)),
+    Case('policy-speaks-the-whole-language',
+         post(f'{POLICIES}/validatingadmissionpolicies', policy(SPEAKS)),
+         post(f'{POLICIES}/validatingadmissionpolicybindings', BINDING),
+         eventually(post('configmaps', {'metadata': {'generateName': 'm-'}, 'data': {'text': 'strasse!'}}, 422)),
+         post('configmaps', {'metadata': {'name': 'm'}, 'data': {'text': 'straße'}}),
+         delete(f'{POLICIES}/validatingadmissionpolicybindings/p-$run.example.com', 200),
+         delete(f'{POLICIES}/validatingadmissionpolicies/p-$run.example.com', 200)),
+    Case('policy-messages-ask-for-no-rights',
+         post(f'{POLICIES}/validatingadmissionpolicies', policy('true', validations=[
+             {'expression': 'true', 'messageExpression': "authorizer.path('/x').check('get').reason()"}]), 422, {
+                 'details': {'causes': Having({'reason': 'FieldValueInvalid',
+                                               'field': 'spec.validations[0].messageExpression'})}})),
     Case('policy-with-a-wrong-expression',
          post(f'{POLICIES}/validatingadmissionpolicies', policy('object.'), 422, {'details': {'causes': Having(
              {'reason': 'FieldValueInvalid', 'field': 'spec.validations[0].expression', 'message': PRESENT})}})),

@@ -10,8 +10,8 @@ namespace {
 Status NoOverload() { return Status(Code::kInvalid, "no such overload"); }
 
 bool IsTypeName(std::string_view name) {
-  static constexpr std::string_view kTypes[] = {"int",  "uint",   "double", "bool",
-                                                "list", "string", "map",    "null_type"};
+  static constexpr std::string_view kTypes[] = {"int",    "uint", "double",    "bool", "list",
+                                                "string", "map",  "null_type", "bytes"};
   return std::find(std::begin(kTypes), std::end(kTypes), name) != std::end(kTypes);
 }
 
@@ -87,6 +87,7 @@ class Evaluator {
       if (optional->held == nullptr) return target;
       holder = *optional->held;
     }
+    if (CelAs<CelAuthority>(holder) != nullptr) return SelectCelAccess(holder, expr.text);
     if (!IsCelMap(holder)) return NoOverload();
     CelValue out;
     const bool found = FindMember(holder, expr.text, out);
@@ -251,7 +252,7 @@ class Evaluator {
   // What a macro has come to.
   struct Fold {
     std::vector<CelValue> kept;
-    std::vector<std::pair<CelValue, CelValue>> members;  // of transformMap
+    std::vector<std::pair<CelValue, CelValue>> members;  // of transformMap, transformMapEntry
     std::vector<CelValue> keys;                          // of sortBy
     Status problem;
     int64_t hits = 0;
@@ -293,7 +294,7 @@ class Evaluator {
                                        Fold& fold) {
     const std::string& macro = expr.text;
     const bool short_cut = macro == "all" || macro == "exists";
-    const bool makes = macro == "map" || macro == "transformList" || macro == "transformMap";
+    const bool makes = macro == "map" || macro.starts_with("transform");
     const bool wants_bool = macro != "sortBy" && (!makes || expr.args.size() > 2);
     Result<CelValue> first = Run(*expr.args[1]);
     const bool* yes = first.ok() ? std::get_if<bool>(&first->data) : nullptr;
@@ -313,7 +314,9 @@ class Evaluator {
       SWELL_ASSIGN_OR_RETURN(made, Run(*expr.args[2]));
     }
     if (macro == "sortBy") fold.keys.push_back(made);
-    if (macro == "transformMap") {
+    if (macro == "transformMapEntry") {
+      SWELL_RETURN_IF_ERROR(TakeEntries(made, fold));
+    } else if (macro == "transformMap") {
       fold.members.emplace_back(key, std::move(made));
     } else {
       fold.kept.push_back(makes ? std::move(made) : item);
@@ -321,11 +324,28 @@ class Evaluator {
     return std::optional<CelValue>();
   }
 
+  // No two items may make the same key.
+  Status TakeEntries(const CelValue& made, Fold& fold) {
+    if (!IsCelMap(made)) return NoOverload();
+    for (CelValue& key : CelKeys(made, budget_)) {
+      SWELL_RETURN_IF_ERROR(budget_.Spend(fold.members.size() / 10));
+      for (const auto& [known, ignored] : fold.members) {
+        if (!CelEqual(known, key, budget_)) continue;
+        return Status(Code::kInvalid,
+                      StrCat("insert failed: key ", CelText(key), " already exists"));
+      }
+      CelValue value;
+      CelFind(made, key, value, budget_);
+      fold.members.emplace_back(std::move(key), std::move(value));
+    }
+    return Status::Ok();
+  }
+
   Result<CelValue> Folded(const std::string& macro, Fold fold) {
     if (!fold.problem.ok()) return fold.problem;
     if (macro == "all" || macro == "exists") return CelValue{macro == "all"};
     if (macro == "exists_one") return CelValue{fold.hits == 1};
-    if (macro == "transformMap") {
+    if (macro == "transformMap" || macro == "transformMapEntry") {
       return CelValue{CelMap(
           std::make_shared<std::vector<std::pair<CelValue, CelValue>>>(std::move(fold.members)))};
     }

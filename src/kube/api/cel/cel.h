@@ -6,8 +6,8 @@
 // Known: literals, lists and maps, selection and indices (optional ones, too),
 // has(), arithmetic, comparisons, `in`, `&&` and `||` (which bear with an error on the side that
 // does not matter), `?:`, the macros, conversions, and the functions of Kubernetes 1.37 for
-// strings, lists, sets, quantities, durations, times, addresses, URLs, versions, formats and
-// optional values. `authorizer` and bytes are not.
+// strings, bytes, lists, sets, quantities, durations, times, addresses, URLs, versions, formats,
+// optional values and rights (cel_access.h). Values of a schema with the format `byte` stay texts.
 //
 // - Threads: programs are immutable; a budget belongs to one evaluation.
 // - Ownership: values may refer to the JSON documents that they came from, which outlive them.
@@ -144,7 +144,7 @@ Result<CelValue> OperateCel(std::string_view op,
 bool CelEqual(const CelValue& a, const CelValue& b, CelBudget& budget, int depth = 0);
 // -1, 0, 1; kInvalid when they cannot be compared.
 Result<int> CelCompare(const CelValue& a, const CelValue& b);
-// The size of a list, map or string; -1 for any other value.
+// The size of a list, map, string or bytes; -1 for any other value.
 int64_t CelSize(const CelValue& value);
 CelValue CelItem(const CelValue& list, size_t i, CelBudget& budget);
 std::vector<CelValue> CelKeys(const CelValue& map, CelBudget& budget);

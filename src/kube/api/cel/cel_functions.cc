@@ -113,6 +113,12 @@ Result<CelValue> Arithmetic(std::string_view op,
     SWELL_RETURN_IF_ERROR(budget.Spend((TextPtr(a)->size() + TextPtr(b)->size()) / 10));
     return CelValue{*TextPtr(a) + *TextPtr(b)};
   }
+  const auto* bytes = CelAs<CelBytes>(a);
+  const auto* more = CelAs<CelBytes>(b);
+  if (op == "+" && bytes != nullptr && more != nullptr) {
+    SWELL_RETURN_IF_ERROR(budget.Spend((bytes->octets.size() + more->octets.size()) / 10));
+    return CelOf(CelBytes{bytes->octets + more->octets});
+  }
   if (op == "+" && IsCelList(a) && IsCelList(b)) return Concatenate(a, b, budget);
   return NoOverload();
 }
@@ -168,6 +174,19 @@ Result<CelValue> ToUint(const CelValue& value) {
   return CelValue{static_cast<uint64_t>(i)};
 }
 
+Result<CelValue> ToBool(const CelValue& value) {
+  if (std::holds_alternative<bool>(value.data)) return value;
+  const std::string* text = TextPtr(value);
+  if (text == nullptr) return NoOverload();
+  for (std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
+    if (*text == yes) return CelValue{true};
+  }
+  for (std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    if (*text == no) return CelValue{false};
+  }
+  return Status(Code::kInvalid, StrCat("type conversion error: ", Quote(*text)));
+}
+
 Result<CelValue> Convert(std::string_view to, const CelValue& value) {
   if (to == "int") return ToInt(value);
   if (to == "uint") return ToUint(value);
@@ -181,12 +200,15 @@ Result<CelValue> Convert(std::string_view to, const CelValue& value) {
     }
     return TextPtr(value) != nullptr ? Parsed<double>(*TextPtr(value)) : NoOverload();
   }
-  if (to == "bool") {
-    if (std::holds_alternative<bool>(value.data)) return value;
-    if (TextPtr(value) != nullptr && (*TextPtr(value) == "true" || *TextPtr(value) == "false")) {
-      return CelValue{*TextPtr(value) == "true"};
-    }
-    return NoOverload();
+  if (to == "bool") return ToBool(value);
+  const auto* bytes = CelAs<CelBytes>(value);
+  if (to == "bytes") {
+    if (bytes != nullptr) return value;
+    return TextPtr(value) != nullptr ? CelOf(CelBytes{*TextPtr(value)})
+                                     : Result<CelValue>(NoOverload());
+  }
+  if (bytes != nullptr && !IsValidUtf8(bytes->octets)) {
+    return Status(Code::kInvalid, "invalid UTF-8 in bytes, cannot convert to string");
   }
   if (value.is_null() || IsCelList(value) || IsCelMap(value)) return NoOverload();
   return CelValue{CelText(value)};
@@ -531,6 +553,7 @@ constexpr CelFunction kFunctions[] = {{"size", true, 1, 1},
                                       {"double", false, 1, 1},
                                       {"string", false, 1, 1},
                                       {"bool", false, 1, 1},
+                                      {"bytes", false, 1, 1},
                                       {"type", false, 1, 1},
                                       {"dyn", false, 1, 1},
                                       {"startsWith", true, 2, 2},
@@ -628,6 +651,20 @@ constexpr CelFunction kFunctions[] = {{"size", true, 1, 1},
                                       {"hasValue", true, 1, 1},
                                       {"value", true, 1, 1},
                                       {"unwrapOpt", true, 1, 1},
+                                      {"path", true, 2, 2},
+                                      {"group", true, 2, 2},
+                                      {"serviceAccount", true, 3, 3},
+                                      {"resource", true, 2, 2},
+                                      {"subresource", true, 2, 2},
+                                      {"namespace", true, 2, 2},
+                                      {"name", true, 2, 2},
+                                      {"fieldSelector", true, 2, 2},
+                                      {"labelSelector", true, 2, 2},
+                                      {"check", true, 2, 2},
+                                      {"allowed", true, 1, 1},
+                                      {"reason", true, 1, 1},
+                                      {"errored", true, 1, 1},
+                                      {"error", true, 1, 1},
                                       {"or", true, 2, 2},
                                       {"orValue", true, 2, 2}};
 
@@ -659,7 +696,7 @@ std::optional<Result<CelValue>> CallByName(std::string_view name,
     return size < 0 ? Result<CelValue>(NoOverload()) : Result<CelValue>(CelValue{size});
   }
   if (name == "int" || name == "uint" || name == "double" || name == "string" || name == "bool" ||
-      name == "type" || name == "dyn") {
+      name == "bytes" || name == "type" || name == "dyn") {
     return Convert(name, args[0]);
   }
   if (name == "quantity" || name == "isQuantity") return ToQuantity(args[0], name[0] == 'i');
@@ -676,6 +713,10 @@ Result<CelValue> CallObject(std::string_view name,
   if (CelAs<CelOptional>(args[0]) != nullptr) return CallOptional(name, args, budget);
   if (CelAs<CelVersion>(args[0]) != nullptr) return CallCelVersion(name, args);
   if (CelAs<CelFormat>(args[0]) != nullptr) return CallCelFormat(name, args);
+  if (CelAs<CelAuthority>(args[0]) != nullptr || CelAs<CelDecision>(args[0]) != nullptr) {
+    return CallCelAccess(name, args, budget);
+  }
+  if (CelAs<CelBytes>(args[0]) != nullptr) return NoOverload();
   return CallCelNetwork(name, args);
 }
 

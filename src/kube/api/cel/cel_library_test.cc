@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "json/json_test_util.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/cel/cel_test_util.h"
 
 namespace swell::api {
@@ -273,6 +273,101 @@ TEST(CelLibraries, MacrosOfTwoVariables) {
       {"['a', 'b'].transformMap(i, v, v)[1]", "b"},
   };
   for (const Case& c : kCases) EXPECT_EQ(Eval(c.text), c.result) << c.text;
+}
+
+TEST(CelLibraries, Bytes) {
+  const Case kCases[] = {
+      {"string(b'abc')", "abc"},
+      {"string(bytes('straße'))", "straße"},
+      {"size(bytes('straße')) == 7 && size('straße') == 6", "true"},
+      {"b'\\xff\\000' == br'\\xff'", "false"},
+      {"size(b'\\xff\\000')", "2"},
+      {"string(b'\\xff')", "invalid UTF-8 in bytes, cannot convert to string"},
+      {"b'a' + b'b' == bytes('ab')", "true"},
+      {"b'a' < b'b' && b'b' >= b'ab'", "true"},
+      {"b'a' == 'a'", "false"},
+      {"type(b'a') == bytes", "true"},
+      {"'%x %s'.format([b'az', b'az'])", "617a az"},
+      {"bytes(1)", "no such overload"},
+      {"b'a'.contains(b'a')", "no such overload"},
+      {"'\\141' + '\\x62'", "ab"},
+  };
+  for (const Case& one : kCases) EXPECT_EQ(Eval(one.text), one.result) << one.text;
+  EXPECT_NE(Eval("b'\\u0041'").find("bad escape sequence"), std::string::npos);
+}
+
+TEST(CelLibraries, WhatLaterVersionsBrought) {
+  const Case kCases[] = {
+      {"[1, 2].exists_one(i, v, v > i)", "false"},
+      {"[1, 2].exists_one(i, v, v == 2 && i == 1)", "true"},
+      {"{'a': 'x', 'b': 'y'}.transformMapEntry(k, v, {v: k})['y']", "b"},
+      {"['a', 'b'].transformMapEntry(i, v, i > 0, {v: i}).size()", "1"},
+      {"['a', 'a'].transformMapEntry(i, v, {v: i})", "insert failed: key a already exists"},
+      {"['a'].transformMapEntry(i, v, v)", "no such overload"},
+      {"bool('t') && bool('1') && !bool('F')", "true"},
+      {"bool('yes')", "type conversion error: \"yes\""},
+  };
+  for (const Case& one : kCases) EXPECT_EQ(Eval(one.text), one.result) << one.text;
+}
+
+// What an expression makes of an authorizer that lets only "get" of anything pass, and says what it
+// was asked.
+std::string Judged(std::string_view text) {
+  const auto program = CelProgram::Compile(text, {std::string(kCelAuthorizer)});
+  if (!program.ok()) return program.status().message();
+  CelAccessQuestion requested;
+  requested.resource = "pods";
+  requested.name = "p";
+  const CelProgram::Values variables = {
+      {std::string(kCelAuthorizer),
+       MakeCelAuthorizer(
+           [](const CelAccessQuestion& asked) {
+             return CelAccessAnswer{
+                 asked.verb == "get",
+                 Join(std::vector<std::string>{asked.account_ns, asked.account, asked.verb,
+                                               asked.group, asked.resource, asked.subresource,
+                                               asked.ns, asked.name, asked.path},
+                      ",")};
+           },
+           requested)}};
+  CelBudget budget;
+  const auto value = (*program)->Evaluate(variables, budget);
+  return value.ok() ? CelText(*value) : value.status().message();
+}
+
+TEST(CelLibraries, Rights) {
+  const Case kCases[] = {
+      {"authorizer.group('').resource('pods').check('get').allowed()", "true"},
+      {"authorizer.group('').resource('pods').check('list').allowed()", "false"},
+      {"authorizer.group('g').resource('r').subresource('s').namespace('ns').name('n').check('v')."
+       "reason()",
+       ",,v,g,r,s,ns,n,"},
+      {"authorizer.group('').resource('r').fieldSelector('a=b').labelSelector('c=d').check('get')."
+       "allowed()",
+       "true"},
+      {"authorizer.path('/healthz').check('get').reason()", ",,get,,,,,,/healthz"},
+      {"authorizer.serviceAccount('ns', 'robot').path('/x').check('get').reason()",
+       "ns,robot,get,,,,,,/x"},
+      {"authorizer.requestResource.check('get').reason()", ",,get,,pods,,,p,"},
+      {"authorizer.requestResource.name('q').check('get').reason()", ",,get,,pods,,,q,"},
+      {"authorizer.path('/x').check('get').errored()", "false"},
+      {"authorizer.path('/x').check('get').error() == ''", "true"},
+      {"authorizer.path(' ')", "path must not be empty"},
+      {"authorizer.group('').resource('')", "resource must not be empty"},
+      {"authorizer.serviceAccount('not@a', 'a')", "Invalid service account namespace"},
+      {"authorizer.serviceAccount('a', 'not*a')", "Invalid service account name"},
+      {"authorizer.resource('pods')", "no such overload"},
+      {"authorizer.check('get')", "no such overload"},
+      {"authorizer.group('').check('get')", "no such overload"},
+      {"authorizer.none", "no such attribute(s): authorizer.none"},
+      {"authorizer.serviceAccount('a', 'b').requestResource",
+       "no such attribute(s): authorizer.requestResource"},
+      {"type(authorizer.group('')) == 'kubernetes.authorization.GroupCheck'", "true"},
+      {"lists.range(28).all(i, authorizer.path('/x').check('get').allowed())", "true"},
+      {"lists.range(29).all(i, authorizer.path('/x').check('get').allowed())",
+       "call cost exceeds limit, no further evaluation"},
+  };
+  for (const Case& one : kCases) EXPECT_EQ(Judged(one.text), one.result) << one.text;
 }
 
 TEST(CelLibraries, TextsOfSchemasAreTheTimesThatTheySpell) {

@@ -292,7 +292,8 @@ std::string CelObjectText(const CelObject& object) {
   if (const auto* range = std::get_if<CelRange>(&object.is)) {
     return StrCat(AddressText(range->range), "/", range->range.bits);
   }
-  return "";
+  const auto* bytes = std::get_if<CelBytes>(&object.is);
+  return bytes != nullptr ? bytes->octets : std::string();
 }
 
 }  // namespace swell::api

@@ -1,5 +1,6 @@
-// What else expressions handle: addresses and their ranges, URLs, versions, formats of texts, and
-// values that may be missing. Each file below has the functions of some of them.
+// What else expressions handle: addresses and their ranges, URLs, versions, formats of texts,
+// values that may be missing, bytes, and questions about rights. Each file below has the functions
+// of some of them.
 // - Threads: pure functions of immutable values.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/cidr.h"
 
 namespace re2 {
@@ -39,9 +41,33 @@ struct CelFormat {
 struct CelOptional {
   std::shared_ptr<const CelValue> held;  // null: there is none
 };
+struct CelBytes {
+  std::string octets;
+};
+// `authorizer`, and what its methods make of it until check() asks.
+struct CelAuthority {
+  enum class Stage { kAuthorizer, kGroup, kResource, kPath };
+  std::shared_ptr<const CelAuthorizer> authorizer;
+  CelAccessQuestion question;
+  Stage stage = Stage::kAuthorizer;
+  std::shared_ptr<const CelAccessQuestion> requested;  // of the variable alone
+};
+struct CelDecision {
+  bool allowed = false;
+  std::string reason;
+};
 
 struct CelObject {
-  std::variant<CelAddress, CelRange, CelUrl, CelVersion, CelFormat, CelOptional> is;
+  std::variant<CelAddress,
+               CelRange,
+               CelUrl,
+               CelVersion,
+               CelFormat,
+               CelOptional,
+               CelBytes,
+               CelAuthority,
+               CelDecision>
+      is;
 };
 
 template <typename T>

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_objects.h"
 
 namespace swell::api {
 namespace {
@@ -12,9 +12,9 @@ constexpr size_t kTextMax = 64 << 10;
 constexpr int kDepthMax = 64;
 
 struct Token {
-  enum class Kind { kEnd, kName, kNumber, kString, kPunctuation };
+  enum class Kind { kEnd, kName, kNumber, kString, kBytes, kPunctuation };
   Kind kind = Kind::kEnd;
-  std::string text;  // a string's own text
+  std::string text;  // a string's own text, the octets of bytes
   size_t offset = 0;
 };
 
@@ -82,9 +82,13 @@ class Lexer {
 
   Status Next(Token& token) {
     const char c = Peek();
-    const bool raw = (c == 'r' || c == 'R') && (Peek(1) == '"' || Peek(1) == '\'');
-    if (raw) ++at_;
-    if (raw || c == '"' || c == '\'') return ReadString(token, raw);
+    if (const std::optional<size_t> prefix = StringPrefix()) {
+      const std::string_view letters = text_.substr(at_, *prefix);
+      at_ += *prefix;
+      const bool bytes = letters.find_first_of("bB") != std::string_view::npos;
+      token.kind = bytes ? Token::Kind::kBytes : Token::Kind::kString;
+      return ReadString(token, letters.find_first_of("rR") != std::string_view::npos);
+    }
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) {
       ReadNumber(token);
       return Status::Ok();
@@ -107,6 +111,17 @@ class Lexer {
     token.text = c;
     ++at_;
     return Status::Ok();
+  }
+
+  // How many letters stand before the quotation mark of a string (r) or of bytes (b); nullopt:
+  // what comes is neither.
+  std::optional<size_t> StringPrefix() const {
+    for (std::string_view prefix : {"", "r", "b", "br"}) {
+      const bool there = ToLower(text_.substr(at_, prefix.size())) == prefix;
+      const char quote = Peek(prefix.size());
+      if (there && (quote == '"' || quote == '\'')) return prefix.size();
+    }
+    return std::nullopt;
   }
 
   void ReadNumber(Token& token) {
@@ -132,7 +147,6 @@ class Lexer {
   }
 
   Status ReadString(Token& token, bool raw) {
-    token.kind = Token::Kind::kString;
     const char quote = Peek();
     const std::string triple(3, quote);
     const bool is_long = text_.substr(at_).starts_with(triple);
@@ -146,14 +160,15 @@ class Lexer {
         return Status::Ok();
       }
       if (Peek() == '\\' && !raw) {
-        SWELL_RETURN_IF_ERROR(ReadEscape(token.text));
+        SWELL_RETURN_IF_ERROR(ReadEscape(token.text, token.kind == Token::Kind::kBytes));
       } else {
         token.text += text_[at_++];
       }
     }
   }
 
-  Status ReadEscape(std::string& out) {
+  // In bytes, a number is an octet; in texts, a character.
+  Status ReadEscape(std::string& out, bool bytes) {
     const size_t start = at_++;
     const char c = Peek();
     static constexpr std::string_view kNames = "abfnrtv\\?\"'`";
@@ -163,14 +178,21 @@ class Lexer {
       ++at_;
       return Status::Ok();
     }
-    const size_t digits = c == 'x' || c == 'X' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    const bool octal = c >= '0' && c <= '3';
+    const bool wide = c == 'u' || c == 'U';
+    const size_t digits = octal ? 3 : c == 'x' || c == 'X' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    at_ += octal ? 0 : 1;
     uint32_t code = 0;
-    if (digits > 0 && at_ + 1 + digits <= text_.size()) {
-      const char* first = text_.data() + at_ + 1;
-      const auto end = std::from_chars(first, first + digits, code, 16);
+    if (digits > 0 && at_ + digits <= text_.size() && !(bytes && wide)) {
+      const char* first = text_.data() + at_;
+      const auto end = std::from_chars(first, first + digits, code, octal ? 8 : 16);
       if (end.ptr == first + digits && code <= 0x10FFFF) {
-        AppendUtf8(out, code);
-        at_ += 1 + digits;
+        if (bytes) {
+          out += static_cast<char>(code);
+        } else {
+          AppendUtf8(out, code);
+        }
+        at_ += digits;
         return Status::Ok();
       }
     }
@@ -339,11 +361,11 @@ class Parser {
   };
   static const MacroShape* ShapeOf(std::string_view name, const std::vector<CelExprPtr>& given) {
     static constexpr MacroShape kShapes[] = {
-        {"all", 1, 1, 1},          {"all", 2, 1, 1},        {"exists", 1, 1, 1},
-        {"exists", 2, 1, 1},       {"exists_one", 1, 1, 1}, {"existsOne", 2, 1, 1},
-        {"filter", 1, 1, 1},       {"map", 1, 1, 2},        {"transformList", 2, 1, 2},
-        {"transformMap", 2, 1, 2}, {"sortBy", 1, 1, 1},     {"optMap", 1, 1, 1},
-        {"optFlatMap", 1, 1, 1}};
+        {"all", 1, 1, 1},           {"all", 2, 1, 1},          {"exists", 1, 1, 1},
+        {"exists", 2, 1, 1},        {"exists_one", 1, 1, 1},   {"exists_one", 2, 1, 1},
+        {"existsOne", 2, 1, 1},     {"filter", 1, 1, 1},       {"map", 1, 1, 2},
+        {"transformList", 2, 1, 2}, {"transformMap", 2, 1, 2}, {"transformMapEntry", 2, 1, 2},
+        {"sortBy", 1, 1, 1},        {"optMap", 1, 1, 1},       {"optFlatMap", 1, 1, 1}};
     for (const MacroShape& shape : kShapes) {
       const bool fits = given.size() >= shape.variables + shape.least &&
                         given.size() <= shape.variables + shape.most;
@@ -413,6 +435,9 @@ class Parser {
     if (Now().kind == Token::Kind::kNumber) return Number(false);
     if (Now().kind == Token::Kind::kString) {
       return Literal({tokens_[at_++].text}, offset);
+    }
+    if (Now().kind == Token::Kind::kBytes) {
+      return Literal(CelOf(CelBytes{tokens_[at_++].text}), offset);
     }
     if (Now().kind == Token::Kind::kName) return Name();
     if (Take("(")) {

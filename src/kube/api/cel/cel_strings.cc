@@ -81,9 +81,10 @@ Result<CelValue> Whole(char clause, const CelValue& value) {
   const auto* text = std::get_if<std::string>(&value.data);
   const bool hex = clause == 'x' || clause == 'X';
   if (clause == 'b' && yes != nullptr) return CelValue{std::string(*yes ? "1" : "0")};
-  if (hex && text != nullptr) {
+  const auto* bytes = CelAs<CelBytes>(value);
+  if (hex && (text != nullptr || bytes != nullptr)) {
     std::string out;
-    for (const char c : *text) {
+    for (const char c : text != nullptr ? *text : bytes->octets) {
       const auto byte = static_cast<unsigned char>(c);
       out += (byte < 16 ? "0" : "") + InBase(byte, 16, clause == 'X');
     }

@@ -95,6 +95,7 @@ int64_t CelSize(const CelValue& value) {
   if (const auto* map = std::get_if<CelMap>(&value.data)) {
     return static_cast<int64_t>((*map)->size());
   }
+  if (const auto* bytes = CelAs<CelBytes>(value)) return static_cast<int64_t>(bytes->octets.size());
   const auto* text = std::get_if<std::string>(&value.data);
   if (text == nullptr) return -1;
   int64_t n = 0;
@@ -189,6 +190,9 @@ Result<int> CelCompare(const CelValue& a, const CelValue& b) {
   const auto* text_a = std::get_if<std::string>(&a.data);
   const auto* text_b = std::get_if<std::string>(&b.data);
   if (text_a != nullptr && text_b != nullptr) return Order(*text_a, *text_b);
+  const auto* bytes_a = CelAs<CelBytes>(a);
+  const auto* bytes_b = CelAs<CelBytes>(b);
+  if (bytes_a != nullptr && bytes_b != nullptr) return Order(bytes_a->octets, bytes_b->octets);
   const auto* bool_a = std::get_if<bool>(&a.data);
   const auto* bool_b = std::get_if<bool>(&b.data);
   if (bool_a != nullptr && bool_b != nullptr) return Order(*bool_a, *bool_b);

@@ -159,16 +159,28 @@ Result<CelValue> CallCelFormat(std::string_view name, const std::vector<CelValue
 }
 
 std::string_view CelObjectType(const CelObject& object) {
-  static constexpr std::string_view kNames[] = {
-      "net.IP",       "net.CIDR", "kubernetes.URL", "kubernetes.Semver", "kubernetes.NamedFormat",
-      "optional_type"};
-  return kNames[object.is.index()];
+  static constexpr std::string_view kNames[] = {"net.IP",
+                                                "net.CIDR",
+                                                "kubernetes.URL",
+                                                "kubernetes.Semver",
+                                                "kubernetes.NamedFormat",
+                                                "optional_type",
+                                                "bytes",
+                                                "",
+                                                "kubernetes.authorization.Decision"};
+  static constexpr std::string_view kStages[] = {
+      "kubernetes.authorization.Authorizer", "kubernetes.authorization.GroupCheck",
+      "kubernetes.authorization.ResourceCheck", "kubernetes.authorization.PathCheck"};
+  const auto* authority = std::get_if<CelAuthority>(&object.is);
+  return authority != nullptr ? kStages[static_cast<size_t>(authority->stage)]
+                              : kNames[object.is.index()];
 }
 
 size_t CelObjectBytes(const CelObject& object) {
   if (const auto* url = std::get_if<CelUrl>(&object.is)) {
     return url->scheme.size() + url->host.size() + url->path.size() + url->query.size();
   }
+  if (const auto* bytes = std::get_if<CelBytes>(&object.is)) return bytes->octets.size();
   const auto* version = std::get_if<CelVersion>(&object.is);
   if (version == nullptr) return 0;
   size_t bytes = version->build.size();
@@ -199,7 +211,13 @@ bool CelObjectsEqual(const CelObject& a, const CelObject& b, CelBudget& budget, 
   if (const auto* format = std::get_if<CelFormat>(&a.is)) {
     return format->name == std::get<CelFormat>(b.is).name;
   }
-  const auto& held = std::get<CelOptional>(a.is).held;
+  if (const auto* bytes = std::get_if<CelBytes>(&a.is)) {
+    return bytes->octets == std::get<CelBytes>(b.is).octets;
+  }
+  // Questions and answers about rights equal nothing.
+  const auto* optional = std::get_if<CelOptional>(&a.is);
+  if (optional == nullptr) return false;
+  const auto& held = optional->held;
   const auto& other = std::get<CelOptional>(b.is).held;
   if (held == nullptr || other == nullptr) return held == other;
   return CelEqual(*held, *other, budget, depth + 1);

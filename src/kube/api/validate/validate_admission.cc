@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
 
@@ -134,7 +134,7 @@ void CheckWebhooks(const Value& object, FieldErrors& errors) {
     }
     CheckOneOf(hooks[i], "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
     CheckMatchConditions(hooks[i], PathField(at, "matchConditions"),
-                         {"object", "oldObject", "request"}, errors);
+                         {"object", "oldObject", "request", std::string(kCelAuthorizer)}, errors);
     CheckHookClient(MemberOf(hooks[i], "clientConfig"), PathField(at, "clientConfig"), errors);
     CheckReviewVersions(json::GetArray(hooks[i], {"admissionReviewVersions"}),
                         PathField(at, "admissionReviewVersions"), errors,
@@ -229,7 +229,8 @@ class PolicyExpressions {
   void Check(const Value& parent,
              std::string_view key,
              const std::string& path,
-             std::string_view missing) {
+             std::string_view missing,
+             bool makes_message = false) {
     const std::string at = PathField(path, key);
     const std::string_view text = TextOf(parent, key);
     if (Trim(text).empty()) {
@@ -239,7 +240,8 @@ class PolicyExpressions {
       }
       return;
     }
-    const auto program = CheckExpression(text, names_, at, errors_);
+    const auto program =
+        CheckExpression(text, makes_message ? WithoutCelAuthorizer(names_) : names_, at, errors_);
     if (program == nullptr) return;
     for (const std::string& name : program->Selected("variables")) {
       if (known_.contains(name)) continue;
@@ -252,7 +254,8 @@ class PolicyExpressions {
 
  private:
   FieldErrors& errors_;
-  std::vector<std::string> names_{"object", "oldObject", "request", "namespaceObject"};
+  std::vector<std::string> names_{"object", "oldObject", "request", "namespaceObject",
+                                  std::string(kCelAuthorizer)};
   std::set<std::string> known_;
 };
 
@@ -261,7 +264,7 @@ void CheckValidations(const Value& spec, PolicyExpressions& expressions, FieldEr
   for (size_t i = 0; i < validations.size(); ++i) {
     const std::string at = PathIndex("spec.validations", i);
     expressions.Check(validations[i], "expression", at, "expression is not specified");
-    expressions.Check(validations[i], "messageExpression", at, "");
+    expressions.Check(validations[i], "messageExpression", at, "", true);
     const std::string_view message = TextOf(validations[i], "message");
     if (!message.empty() && Trim(message).empty()) {
       errors.push_back(

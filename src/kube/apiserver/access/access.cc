@@ -59,6 +59,13 @@ AccessDecision Decide(const Core& core,
   return core.Get<AccessControl>().authorizer->Authorize(user, attributes);
 }
 
+AccessDecision DecideWithReason(const Core& core,
+                                const api::UserInfo& user,
+                                const AccessAttributes& attributes) {
+  AccessDecision decision = core.Get<AccessControl>().authorizer->Authorize(user, attributes);
+  return decision.allowed ? decision : Decide(core, user, attributes);
+}
+
 bool MayExceedPodSecurity(const Core& core, const api::UserInfo& user, const std::string& ns) {
   AccessAttributes attributes;
   attributes.verb = "use";

@@ -27,6 +27,10 @@ bool IsNode(const api::UserInfo& user);
 AccessDecision Decide(const Core& core,
                       const api::UserInfo& user,
                       const AccessAttributes& attributes);
+// The same, with the reason of what masters are allowed where their bindings allow it, too.
+AccessDecision DecideWithReason(const Core& core,
+                                const api::UserInfo& user,
+                                const AccessAttributes& attributes);
 // Whether the user may exceed the Pod Security level of the namespace: `use` of
 // podsecuritylevels.swell.dev/privileged, which is nothing but a right.
 bool MayExceedPodSecurity(const Core& core, const api::UserInfo& user, const std::string& ns);

@@ -92,10 +92,7 @@ Status CheckSubjectReview(const Call& call, const json::Value& review, const api
 }
 
 void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
-  // The authorizer itself first: it knows the reason.
-  AccessDecision decision =
-      core.Get<AccessControl>().authorizer->Authorize(user, AttributesFrom(review));
-  if (!decision.allowed) decision = Decide(core, user, AttributesFrom(review));
+  const AccessDecision decision = DecideWithReason(core, user, AttributesFrom(review));
   json::Object status;
   status["allowed"] = decision.allowed;
   if (!decision.reason.empty()) status["reason"] = decision.reason;

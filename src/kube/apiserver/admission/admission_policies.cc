@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
@@ -81,7 +81,8 @@ Policy PolicyFrom(const json::Value& object) {
     policy.asked = RequestRulesFrom(*match, "resourceRules", "excludeResourceRules");
   }
   policy.ignore_failure = json::GetString(spec, {"failurePolicy"}) == "Ignore";
-  std::vector<std::string> known = {"object", "oldObject", "request", "namespaceObject"};
+  std::vector<std::string> known = {"object", "oldObject", "request", "namespaceObject",
+                                    std::string(api::kCelAuthorizer)};
   if (const json::Value* kind = json::Find(spec, {"paramKind"})) {
     policy.param_kind =
         api::ParseGvk(json::GetString(*kind, {"apiVersion"}), json::GetString(*kind, {"kind"}));
@@ -99,7 +100,7 @@ Policy PolicyFrom(const json::Value& object) {
     Policy::Validation validation;
     validation.condition = Compiled(json::GetString(check, {"expression"}), known);
     const std::string_view says = json::GetString(check, {"messageExpression"});
-    if (!says.empty()) validation.says = Compiled(says, known);
+    if (!says.empty()) validation.says = Compiled(says, api::WithoutCelAuthorizer(known));
     validation.message = Trim(json::GetString(check, {"message"}));
     validation.reason = json::GetString(check, {"reason"});
     policy.validations.push_back(std::move(validation));
@@ -367,7 +368,7 @@ void AddNote(Call& call, std::string key, std::string value) {
 class Asked {
  public:
   Asked(Admission& admission, const Reviewed& reviewed)
-      : admission_(admission), reviewed_(reviewed) {
+      : admission_(admission), reviewed_(reviewed), authorizer_(AuthorizerOf(admission)) {
     const api::KindPtr kind = admission.core.scheme->FindResource("", "v1", "namespaces");
     if (kind == nullptr || admission.ns.empty()) return;
     if (const auto entry = admission.core.store.Latest(KeyFor(*kind, "", admission.ns))) {
@@ -411,7 +412,8 @@ class Asked {
                                    {"oldObject", value(json::Find(request, {"oldObject"}))},
                                    {"request", value(&request)},
                                    {"params", value(&param)},
-                                   {"namespaceObject", value(&namespace_)}});
+                                   {"namespaceObject", value(&namespace_)},
+                                   {std::string(api::kCelAuthorizer), authorizer_}});
     const auto concerned = evaluation.Concerned();
     if (!concerned.ok()) {
       if (!policy.ignore_failure) objections.push_back({concerned.status().message(), ""});
@@ -436,6 +438,7 @@ class Asked {
 
   Admission& admission_;
   const Reviewed& reviewed_;
+  const api::CelValue authorizer_;
   json::Value namespace_;
   std::map<std::string, std::unique_ptr<json::Value>> requests_;  // by version
 };

@@ -14,7 +14,7 @@ constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 
 class PoliciesTest : public ::testing::Test {
  protected:
-  PoliciesTest() { server.Boot(); }
+  explicit PoliciesTest(Options options = {}) : server(std::move(options)) { server.Boot(); }
 
   // A policy about pods, with what else its spec has.
   void AddPolicy(const std::string& name,
@@ -158,6 +158,107 @@ TEST_F(PoliciesTest, SeesWhatIsDeletedAndDryRuns) {
   EXPECT_EQ(server.Delete(StrCat(kMaps, "/kept")).status, 422);
   EXPECT_EQ(server.Delete(StrCat(kMaps, "/kept?dryRun=All")).status, 422);
   EXPECT_EQ(server.Delete(StrCat(kMaps, "/gone")).status, 200);
+}
+
+// Rights are those of RBAC's roles, by which requests are judged.
+class PoliciesAndRights : public PoliciesTest {
+ protected:
+  PoliciesAndRights() : PoliciesTest(WithRbac()) {
+    server.groups = {"system:masters"};
+    Grant("maker", "ann", R"("apiGroups":[""],"resources":["configmaps"],"verbs":["create"])");
+    Grant("maker", "bob", R"("apiGroups":[""],"resources":["configmaps"],"verbs":["create"])");
+    Grant("boss", "ann", R"("apiGroups":["example.com"],"resources":["limits/break"],
+        "resourceNames":["big"],"verbs":["use"])");
+  }
+  static Options WithRbac() {
+    Options options;
+    options.rbac = true;
+    return options;
+  }
+
+  // A role of the namespace `default`, and a user or an account that has it.
+  void Grant(const std::string& role, const std::string& user, const std::string& rule) {
+    const std::string path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
+    const bool account = user.starts_with("sa-");
+    server.Post(StrCat(path, "roles"),
+                StrCat(R"({"metadata":{"name":")", role, R"("},"rules":[{)", rule, "}]}"));
+    const Answer made = server.Post(
+        StrCat(path, "rolebindings"),
+        StrCat(R"({"metadata":{"name":")", role, "-", user,
+               R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":")",
+               role, R"("},"subjects":[{"name":")", user,
+               account ? R"(","kind":"ServiceAccount","namespace":"default"}]})"
+                       : R"(","kind":"User","apiGroup":"rbac.authorization.k8s.io"}]})"));
+    ASSERT_EQ(made.status, 201) << made.text;
+  }
+
+  static std::string Validations(const std::vector<std::string>& expressions) {
+    json::Array validations;
+    for (const std::string& one : expressions) {
+      validations.push_back(json::Object{{"expression", one}});
+    }
+    return StrCat(R"("validations":)", json::Print(json::Value(std::move(validations))));
+  }
+
+  // What becomes of a config map that the user makes.
+  int MakeAs(const std::string& user, const std::string& name) {
+    server.user = user;
+    server.groups.clear();
+    const Answer made = server.Post(kMaps, StrCat(R"({"metadata":{"name":")", name, R"("}})"));
+    server.user = "admin";
+    server.groups = {"system:masters"};
+    return made.status;
+  }
+};
+
+TEST_F(PoliciesAndRights, AreThoseOfWhoeverAsks) {
+  AddPolicy(
+      "rights",
+      Validations({"!object.metadata.name.startsWith('big') || "
+                   "authorizer.group('example.com').resource('limits').subresource('break')"
+                   ".namespace('default').name(object.metadata.name).check('use').allowed()"}),
+      R"(["configmaps"])");
+  Bind("rights");
+  EXPECT_EQ(MakeAs("ann", "small"), 201);
+  EXPECT_EQ(MakeAs("bob", "big"), 422);
+  EXPECT_EQ(MakeAs("ann", "big"), 201);
+  // The right is to one name.
+  EXPECT_EQ(MakeAs("ann", "bigger"), 422);
+}
+
+TEST_F(PoliciesAndRights, AreAskedAboutTheRequestItselfPathsAndAccounts) {
+  Grant("runner", "sa-robot", R"("apiGroups":[""],"resources":["pods"],"verbs":["create"])");
+  AddPolicy("itself",
+            Validations({"object.metadata.name != 'mine' || "
+                         "(authorizer.requestResource.check('create').allowed() && "
+                         "!authorizer.requestResource.check('delete').allowed())",
+                         "object.metadata.name != 'metrics' || "
+                         "authorizer.path('/metrics').check('get').allowed()",
+                         "object.metadata.name != 'robot' || "
+                         "authorizer.serviceAccount('default', 'sa-robot').group('')"
+                         ".resource('pods').namespace('default').check('create').reason()"
+                         ".startsWith('RBAC: allowed by RoleBinding')"}),
+            R"(["configmaps"])");
+  Bind("itself");
+  EXPECT_EQ(MakeAs("bob", "mine"), 201);
+  EXPECT_EQ(MakeAs("bob", "metrics"), 422);
+  EXPECT_EQ(MakeAs("bob", "robot"), 201);
+}
+
+TEST_F(PoliciesAndRights, AreNotAskedAboutInMessages) {
+  const std::string asks = "authorizer.path('/x').check('get')";
+  const Answer refused = server.Post(
+      StrCat(kGroupPath, "validatingadmissionpolicies"),
+      StrCat(R"({"metadata":{"name":"says"},"spec":{"matchConstraints":{"resourceRules":[)",
+             R"({"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],)",
+             R"("resources":["pods"]}]},"validations":[{"expression":")", asks,
+             R"(.allowed() ","messageExpression":")", asks, R"(.reason() "}]}})"));
+  EXPECT_EQ(refused.status, 422) << refused.text;
+  const auto named = [&refused](std::string_view field) {
+    return refused.Message().find(StrCat("spec.validations[0].", field)) != std::string::npos;
+  };
+  EXPECT_TRUE(named("messageExpression")) << refused.text;
+  EXPECT_FALSE(named("expression")) << refused.text;
 }
 
 TEST_F(PoliciesTest, APolicyAboutEverythingCanStillBeTakenAway) {

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/rule_words.h"
+#include "kube/apiserver/access/access.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
 
@@ -220,6 +221,30 @@ Result<json::Object> MakeRequest(const Admission& admission,
   request["dryRun"] = admission.dry_run;
   request["options"] = reviewed.options;
   return request;
+}
+
+api::CelValue AuthorizerOf(const Admission& admission) {
+  api::CelAccessQuestion requested;
+  requested.group = admission.call->kind->gvk.group;
+  requested.resource = admission.call->kind->plural;
+  requested.subresource = admission.subresource;
+  requested.ns = NamespaceOf(admission);
+  requested.name = admission.name;
+  // Asked while the expressions run, which is before the admission ends.
+  return api::MakeCelAuthorizer(
+      [&core = admission.core, user = admission.call->user](const api::CelAccessQuestion& asked) {
+        AccessAttributes attributes{asked.verb,        asked.group, "*",        asked.resource,
+                                    asked.subresource, asked.ns,    asked.name, asked.path};
+        api::UserInfo account;
+        if (!asked.account.empty()) {
+          account.name = AccountUserName(asked.account_ns, asked.account);
+          account.groups = AccountGroups(asked.account_ns);
+        }
+        const AccessDecision decision =
+            DecideWithReason(core, asked.account.empty() ? user : account, attributes);
+        return api::CelAccessAnswer{decision.allowed, decision.reason};
+      },
+      std::move(requested));
 }
 
 }  // namespace swell::apiserver

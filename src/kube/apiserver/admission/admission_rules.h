@@ -1,5 +1,5 @@
-// RequestRules: which requests a webhook or a policy is asked about; and the request as it is shown
-// to them.
+// RequestRules: which requests a webhook or a policy is asked about; the request as it is shown to
+// them, and the rights that their expressions ask about.
 // - Threads: core executor only.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/selector.h"
 #include "kube/apiserver/core.h"
 
@@ -54,5 +55,7 @@ Result<json::Object> MakeRequest(const Admission& admission,
                                  const Reviewed& reviewed,
                                  const api::KindInfo& kind,
                                  bool mutating);
+// The variable `authorizer`: what the user of the request may do, and what accounts may.
+api::CelValue AuthorizerOf(const Admission& admission);
 
 }  // namespace swell::apiserver

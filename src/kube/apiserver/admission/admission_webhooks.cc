@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/patch.h"
-#include "kube/api/cel/cel.h"
+#include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/schema.h"
 #include "kube/apiserver/admission/admission_policies.h"
@@ -59,8 +59,9 @@ AdmissionWebhook WebhookFrom(const json::Value& value, std::string id) {
   hook.timeout = std::chrono::seconds(seconds > 0 ? seconds : kTimeoutS);
   hook.review_versions = TextsOf(json::GetArray(value, {"admissionReviewVersions"}));
   for (const json::Value& condition : json::GetArray(value, {"matchConditions"})) {
-    auto program = api::CelProgram::Compile(json::GetString(condition, {"expression"}),
-                                            {"object", "oldObject", "request"});
+    auto program = api::CelProgram::Compile(
+        json::GetString(condition, {"expression"}),
+        {"object", "oldObject", "request", std::string(api::kCelAuthorizer)});
     if (program.ok()) hook.conditions.push_back(std::move(*program));
   }
   return hook;
@@ -210,11 +211,16 @@ Result<Verdict> ReadReview(Call& call,
 }
 
 // Whether the webhook's own conditions let it be asked.
-Result<bool> ConditionsHold(const AdmissionWebhook& hook, const json::Value& request) {
+Result<bool> ConditionsHold(const Admission& admission,
+                            const AdmissionWebhook& hook,
+                            const json::Value& request) {
+  if (hook.conditions.empty()) return true;
   api::CelBudget budget;
-  const api::CelProgram::Variables variables = {{"object", json::Find(request, {"object"})},
-                                                {"oldObject", json::Find(request, {"oldObject"})},
-                                                {"request", &request}};
+  const api::CelProgram::Values variables = {
+      {"object", api::CelValue::FromJson(*json::Find(request, {"object"}))},
+      {"oldObject", api::CelValue::FromJson(*json::Find(request, {"oldObject"}))},
+      {"request", api::CelValue::FromJson(request)},
+      {std::string(api::kCelAuthorizer), AuthorizerOf(admission)}};
   Status error;
   for (const auto& condition : hook.conditions) {
     const auto value = condition->Evaluate(variables, budget);
@@ -255,7 +261,7 @@ Result<Verdict> AskOne(Admission& admission,
   }
   SWELL_ASSIGN_OR_RETURN(json::Object request, MakeRequest(admission, reviewed, kind, mutating));
   const json::Value asked(std::move(request));
-  const auto wanted = ConditionsHold(hook, asked);
+  const auto wanted = ConditionsHold(admission, hook, asked);
   if (!wanted.ok()) {
     return failed(ForbiddenError(admission.kind, admission.name, wanted.status().message()));
   }

@@ -292,6 +292,18 @@ TEST_F(WebhookTest, ConditionsDecideWhetherItIsAsked) {
   EXPECT_NE(refused.Message().find("no such key: nope"), std::string::npos) << refused.Message();
 }
 
+TEST_F(WebhookTest, ConditionsMayAskForRights) {
+  const std::string allowed = "authorizer.requestResource.check('create').allowed()";
+  const auto condition = [](const std::string& expression) {
+    return StrCat(R"("matchConditions":[{"name":"n","expression":")", expression, "\"}]");
+  };
+  Hook& with = AddValidating("with", condition(allowed));
+  Hook& without = AddValidating("without", condition(StrCat("!", allowed)));
+  ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
+  EXPECT_EQ(with.asked.size(), 1u);
+  EXPECT_TRUE(without.asked.empty());
+}
+
 TEST_F(WebhookTest, WhoChangesAfterMeMakesMeLookAgain) {
   Hook& first = AddMutating("a-first", R"("reinvocationPolicy":"IfNeeded")");
   Hook& second = AddMutating("b-second");
