@@ -5,9 +5,10 @@ always holds: the test waits for what happens, not for how long it takes.
 """
 
 import re
+import subprocess
 import unittest
 
-from cluster import ROOT, ClusterTest, until
+from cluster import BIN, ROOT, ClusterTest, until
 
 SCRIPT = '''
 import sys, time
@@ -89,10 +90,11 @@ class ReclaimLargeTest(ClusterTest):
     def log(self):
         return self.run_command("swell", "logs", "train", code=None)
 
-    def preempt(self):
-        """The step that was saved."""
+    def preempt(self, meanwhile=lambda: None):
+        """The step that was saved. `meanwhile`: what happens while the urgent pod runs."""
         self.run_command("kubectl", "apply", "-f", "-", stdin=URGENT)
         self.wait("the urgent pod runs", lambda: self.phase("urgent") == "Running")
+        meanwhile()
         self.run_command("kubectl", "delete", "pod", "urgent", "--now")
         self.wait("it is resumed", lambda: "continues from step" in self.log())
         log = self.log()
@@ -126,6 +128,39 @@ class ReclaimLargeTest(ClusterTest):
         self.start(more_mounts=", {name: shm, mountPath: /dev/shm}",
                    more_volumes=", {name: shm, emptyDir: {medium: Memory}}")
         self.check_disk(self.preempt())
+
+    def fill_disk(self):
+        """The disk of the checkpoints is too small for the state."""
+        place = str(self.folder / "data" / "checkpoints")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m,mode=711", "swell", place], check=False).returncode:
+            self.skipTest("no file system of its own")
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
+
+    def make_room(self):
+        place = str(self.folder / "data" / "checkpoints")
+        subprocess.run(["mount", "-o", "remount,size=400m", place], check=True)
+
+    def test_a_full_disk_is_told_and_waited_for(self):
+        self.fill_disk()
+        self.start()
+
+        def meanwhile():
+            self.wait("it is told", lambda: "MiB are missing" in self.run_command("kubectl", "get", "events"))
+            self.make_room()
+
+        self.check_disk(self.preempt(meanwhile))
+
+    def test_who_stops_the_cluster_hears_of_a_full_disk(self):
+        self.fill_disk()
+        self.start()
+        with subprocess.Popen([BIN / "swell", "down", "--data-dir", self.folder / "data"], stderr=subprocess.PIPE,
+                              text=True) as down:
+            line = next(line for line in down.stderr if "not on disk yet" in line)
+            self.assertRegex(line, r"\d+ MiB are missing\. It is lost in \d+ s; to give it up now: swell down --now")
+            self.make_room()
+            down.stderr.read()
+        self.assertEqual(down.returncode, 0)
+        self.assertEqual(len(list(self.checkpoint().glob("step-*.json"))), 1)
 
     def test_a_cluster_that_stops_writes_it_first(self):
         self.start()
