@@ -196,7 +196,7 @@ void SimJob::GetOn(int64_t now_s, int64_t seconds) {
 }
 
 void SimJob::Save() {
-  saved_ = {progress_, epoch_, epoch_end_, work_left_s_};
+  saved_ = {progress_, epoch_, epoch_end_, work_left_};
   unsaved_s_ = 0;
   unsaved_gpu_s_ = 0;
 }
@@ -205,7 +205,7 @@ void SimJob::LoseUnsaved() {
   progress_ = saved_.progress;
   epoch_ = saved_.epoch;
   epoch_end_ = saved_.epoch_end;
-  work_left_s_ = saved_.work_left_s;
+  work_left_ = saved_.work_left;
   lost_gpu_s_ += unsaved_gpu_s_;
   stale_ = true;
   Save();

@@ -162,7 +162,7 @@ class SimJob {
     double progress = 0;
     int epoch = 0;
     double epoch_end = 0;
-    double work_left_s = 0;
+    double work_left = 0;
   };
 
   void GetOn(int64_t now_s, int64_t seconds);
