@@ -483,7 +483,8 @@ Status AddUndisturbed(const Trace& trace,
                       const RunOptions& options,
                       RunOutcome& outcome) {
   RunOptions undisturbed = options;
-  undisturbed.revocations.reset();
+  // Not reset: checkpoints stay where they are, and with them each sum of progress.
+  if (undisturbed.revocations) undisturbed.revocations->per_node_day = 0;
   SWELL_ASSIGN_OR_RETURN(const RunOutcome run, Play(trace, profiles, policy, undisturbed));
   outcome.undisturbed_gpu_s = run.gpu_s;
   return {};
