@@ -48,7 +48,6 @@ PHILLY_FIRST_JOBS = 8000
 # Rows of the laboratory's table that no run here measures, and why (docs/lab.md, "Targets").
 NOT_MEASURED = {
     "one decision of 2,048 GPUs of several types": "the exact program takes seconds (docs/lab.md)",
-    "goodput under revocation": "nodes of the laboratory do not fail; ./dev bench --only elastic preempts real jobs",
 }
 # NSDI'23's artefact on the trace of 120 jobs, 32 GPUs: makespan and average in seconds, worst ratio, unfair per cent.
 SHOCKWAVE = {"Shockwave": (24197, 9958, 1.78, 5.0), "max-min (Gavel)": (33208, 11274, 2.95, 25.0)}
@@ -252,8 +251,22 @@ def run(report, program, quick):
     sia(report, program, quick)
     shockwave(report, program)
     rubick(report, program)
+    revocation(report, program, quick)
     for what, why in NOT_MEASURED.items():
         print(f"  lab: not measured: {what}: {why}")
+
+
+def revocation(report, program, quick):
+    """Each node goes 5 times a day: what jobs keep of the GPU time they get, beside rigid jobs with checkpoints."""
+    traces = sorted((DATA / "pollux" / "workloads" / "load-1.0").glob("workload-*.csv"))[:2 if quick else None]
+    if not traces:
+        return
+    rigid = play(program, traces, "--revoke=5", "--save-time=1h", "--policy=tiresias")["tiresias"]
+    for cost, target in ((30, 95), (IN_MEMORY_SECONDS, 99)):
+        ours = play(program, traces, "--revoke=5", f"--resize-cost={cost}", "--policy=goodput")["goodput"]
+        report.add(f"lab: goodput under revocation, {cost} s a resize", ours["goodputPercent"], "%", target,
+                   at_least=True, note=f"{ours['revocations']:.0f} revocations a trace, {note_of(ours, None)}; "
+                                       f"tiresias with checkpoints each 10 min: {rigid['goodputPercent']:.1f} %")
 
 
 def tail_of_load_1(report, ours):

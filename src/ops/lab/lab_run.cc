@@ -11,6 +11,7 @@
 #include "lab/report.h"
 #include "ops/lab/lab_actions.h"
 #include "ops/lab/lab_input.h"
+#include "ops/lab/lab_revocations.h"
 
 namespace swell::ops {
 namespace {
@@ -38,7 +39,8 @@ class RunAction final : public cli::Action {
     flags.Switch("--fair-times", &fair_times_,
                  "also play each job alone on its fair share, for WORST RATIO where durations are "
                  "not known");
-    flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
+    revocations_.Declare(flags);
+    flags.Int("--seed", &seed_, "N", "seed of the bootstrap, and of revocations (default 1)");
     flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy to this file");
     flags.Text("--tenant-csv", &tenant_csv_, "FILE",
                "write a line for each tenant, hour and policy to this file: GPUs asked for, "
@@ -51,6 +53,7 @@ class RunAction final : public cli::Action {
 
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(ReadPolicies());
+    SWELL_RETURN_IF_ERROR(revocations_.Check());
     SWELL_RETURN_IF_ERROR(input_.Read(session, words));
     SWELL_RETURN_IF_ERROR(input_.CheckOutput("--csv", csv_));
     SWELL_RETURN_IF_ERROR(input_.CheckOutput("--tenant-csv", tenant_csv_));
@@ -101,6 +104,7 @@ class RunAction final : public cli::Action {
 
   Result<std::vector<lab::PolicyRuns>> PlayAll() const {
     lab::RunOptions options = input_.options();
+    options.revocations = revocations_.Options(static_cast<uint64_t>(seed_));
     options.clock_ns = [] {
       return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     };
@@ -116,7 +120,11 @@ class RunAction final : public cli::Action {
         SWELL_ASSIGN_OR_RETURN(lab::RunOutcome run,
                                lab::Play(trace, input_.profiles(), *kind, options));
         if (fair_times_ || trace.jobs.front().application.empty()) {
-          SWELL_RETURN_IF_ERROR(lab::AddFairTimes(trace, input_.profiles(), *kind, options, run));
+          SWELL_RETURN_IF_ERROR(
+              lab::AddFairTimes(trace, input_.profiles(), *kind, input_.options(), run));
+        }
+        if (options.revocations) {
+          SWELL_RETURN_IF_ERROR(lab::AddUndisturbed(trace, input_.profiles(), *kind, options, run));
         }
         runs.runs.push_back(std::move(run));
       }
@@ -125,9 +133,20 @@ class RunAction final : public cli::Action {
   }
 
   void PrintTable(cli::Session& session, const std::vector<lab::PolicySummary>& summaries) const {
-    cli::TextTable table({"POLICY", "AVG JCT", "95 %", "CHANGE", "95 %", "P99", "MAKESPAN",
-                          "RESTARTS/JOB", "GPU-H/JOB", "WORST RATIO", "DECISION P50/P99",
-                          "DECISIONS"});
+    std::vector<std::string> head{"POLICY",
+                                  "AVG JCT",
+                                  "95 %",
+                                  "CHANGE",
+                                  "95 %",
+                                  "P99",
+                                  "MAKESPAN",
+                                  "RESTARTS/JOB",
+                                  "GPU-H/JOB",
+                                  "WORST RATIO",
+                                  "DECISION P50/P99",
+                                  "DECISIONS"};
+    if (revocations_.given()) head.insert(head.end(), {"GOODPUT", "LOST GPU-H/JOB"});
+    cli::TextTable table(head);
     bool ahead = false;
     for (const lab::PolicySummary& sum : summaries) {
       ahead |= sum.looks_ahead;
@@ -135,20 +154,34 @@ class RunAction final : public cli::Action {
       if (sum.decide_p50_ms && sum.decide_p99_ms) {
         decide = StrCat(Fixed(*sum.decide_p50_ms, 3), "/", Fixed(*sum.decide_p99_ms, 3), " ms");
       }
-      table.Add({sum.policy + (sum.looks_ahead ? "*" : ""), Fixed(sum.average_s, 1) + " s",
-                 RangeText(sum.average_range, 1, 0),
-                 sum.change ? Fixed(*sum.change * 100, 1) + " %" : "-",
-                 RangeText(sum.change_range, 100, 1), Fixed(sum.p99_s / 3600, 2) + " h",
-                 Fixed(sum.makespan_s / 3600, 2) + " h", Fixed(sum.restarts, 2),
-                 Fixed(sum.gpu_hours, 2), sum.worst_ratio ? Fixed(*sum.worst_ratio, 2) : "-",
-                 decide, sum.observed ? "-" : lab::HashText(sum.hash)});
+      std::vector<std::string> row{sum.policy + (sum.looks_ahead ? "*" : ""),
+                                   Fixed(sum.average_s, 1) + " s",
+                                   RangeText(sum.average_range, 1, 0),
+                                   sum.change ? Fixed(*sum.change * 100, 1) + " %" : "-",
+                                   RangeText(sum.change_range, 100, 1),
+                                   Fixed(sum.p99_s / 3600, 2) + " h",
+                                   Fixed(sum.makespan_s / 3600, 2) + " h",
+                                   Fixed(sum.restarts, 2),
+                                   Fixed(sum.gpu_hours, 2),
+                                   sum.worst_ratio ? Fixed(*sum.worst_ratio, 2) : "-",
+                                   decide,
+                                   sum.observed ? "-" : lab::HashText(sum.hash)};
+      if (revocations_.given()) {
+        row.push_back(sum.revoked ? Fixed(sum.revoked->goodput * 100, 2) + " %" : "-");
+        row.push_back(sum.revoked ? Fixed(sum.revoked->lost_gpu_hours, 3) : "-");
+      }
+      table.Add(row);
     }
     session.Out(table.ToString());
     for (const std::string& line : input_.Notes()) session.OutLine(line);
+    if (revocations_.given()) {
+      session.OutLine(revocations_.Note());
+    }
     if (ahead) session.OutLine("* looks ahead: it knows how long jobs will train.");
   }
 
   LabInput input_;
+  LabRevocations revocations_;
   std::vector<std::string> policies_;
   bool fair_times_ = false;
   int64_t seed_ = 1;
