@@ -340,9 +340,17 @@ function queueText({ place, of, project }: QueuePlace): string {
 }
 
 function priorityText(row: WorkloadRow): string {
-  const priority = row.priority ?? 'none';
+  const priority = row.priority ?? 'default';
   if (row.preemptible === false) return `${priority}, not preemptible`;
   return row.preemptible ? `${priority}, preemptible` : String(priority);
+}
+
+const OF_RUNS = new Set(['Running for', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
+
+// Without those that say nothing of a workload that has not run yet.
+function factsOf(row: WorkloadRow, facts: [string, ComponentChildren][]): [string, ComponentChildren][] {
+  const ran = Boolean(row.started) || row.members.running > 0 || isOver(row.status) || Boolean(row.preemptions);
+  return ran ? facts : facts.filter(([term]) => !OF_RUNS.has(term));
 }
 
 function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
@@ -362,7 +370,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
       )}
       <ProgressLine row={row} />
       <Facts
-        facts={[
+        facts={factsOf(row, [
           ['Project', <ProjectName name={row.project} />],
           ['Workers', to('workers', workersText(row))],
           ['GPUs held', to('workers', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`)],
@@ -379,7 +387,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
           ['Lost work', data ? to('throughput', lostWorkText(data)) : '–'],
           ['Created', created],
           ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
-        ]}
+        ])}
       />
     </Card>
   );

@@ -16,6 +16,7 @@ test('a workload that waits tells its place among those of its project, in the l
   await page.waitForSelector(`.grid-body [title^="It is ${queue.text}."]:has-text("Place ${place}.")`);
   await go(page, pageOf(row), row.name);
   await page.waitForSelector('.facts div:has(dt:text-is("Has waited"))');
+  assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Throughput|Running for|Lost work/, 'it has not run');
   await page
     .locator('.facts div', { has: page.locator('dt:text-is("Queue")') })
     .getByRole('link')
@@ -40,6 +41,7 @@ test('no order is claimed where a project serves its users in turn, and none of 
   await page.waitForSelector(`.facts div:has(dt:text-is("Queue")):has-text("one of 5 in ${before.project}")`);
   await go(page, pageOf(runs), runs.name);
   await page.waitForSelector('.facts dt:text-is("Waited")');
+  await page.waitForSelector('.facts dt:text-is("Throughput")');
   assert.equal(await page.locator('.facts dt:text-is("Queue")').count(), 0);
   row.queue = before;
   await page.context().close();
