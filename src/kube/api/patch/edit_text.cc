@@ -59,8 +59,7 @@ class Editor {
 
   std::optional<std::string> Run() {
     if (!Object({})) return std::nullopt;
-    Keep(at_, text_.size());
-    Write({});
+    out_.append(text_, at_);
     out_.shrink_to_fit();
     return std::move(out_);
   }
@@ -76,7 +75,7 @@ class Editor {
   // Where nothing is left to do it stops: what follows is copied.
   bool Object(std::string_view part) {
     if (!Take('{')) return false;
-    Keep(at_ - 1, at_);
+    out_ += '{';
     bool empty = true;
     if (!Take('}')) {
       do {
@@ -86,7 +85,7 @@ class Editor {
       if (!Take('}')) return false;
     }
     Append(part, empty);
-    Keep(at_ - 1, at_);
+    out_ += '}';
     return true;
   }
 
@@ -98,20 +97,22 @@ class Editor {
     const size_t value = at_;
     const std::string_view key = text_.substr(begin + 1, value - begin - 3);
     if (part.empty() && IsPart(key)) {
-      KeepMember(begin, value, empty);
+      Separate(empty);
+      out_.append(text_, begin, value - begin);
       return Object(key);
     }
     at_ = AfterValue(text_, value);
     if (at_ == std::string_view::npos || at_ == value) return false;
     const size_t edit = Find(part, key);
     if (edit == edits_.size()) {
-      KeepMember(begin, at_, empty);
+      Separate(empty);
+      out_.append(text_, begin, at_ - begin);
       return true;
     }
     Finish(edit);
     if (!edits_[edit].value.empty()) {
-      KeepMember(begin, value, empty);
-      Write(edits_[edit].value);
+      Separate(empty);
+      out_.append(text_, begin, value - begin).append(edits_[edit].value);
     } else if (empty && left_ == 0) {
       Take(',');  // what follows is copied, and comes first
     }
@@ -127,46 +128,21 @@ class Editor {
         Finish(i);
       } else if (part.empty()) {
         Separate(empty);
-        WriteKey(of);
-        Write("{");
+        out_.append(1, '"').append(of).append("\":{");
         bool none = true;
         Append(of, none);
-        Write("}");
+        out_ += '}';
       } else {
         Separate(empty);
-        WriteKey(key);
-        Write(value);
+        out_.append(1, '"').append(key).append("\":").append(value);
         Finish(i);
       }
     }
   }
 
   void Separate(bool& empty) {
-    if (!empty) Write(",");
+    if (!empty) out_ += ',';
     empty = false;
-  }
-  // A part of the text that stays. Neighbours are copied together.
-  void Keep(size_t begin, size_t end) {
-    if (begin != kept_end_) {
-      out_.append(text_, kept_begin_, kept_end_ - kept_begin_);
-      kept_begin_ = begin;
-    }
-    kept_end_ = end;
-  }
-  // The same for what begins with a member's key; the comma before it is the text's.
-  void KeepMember(size_t begin, size_t end, bool& empty) {
-    Keep(empty ? begin : begin - 1, end);
-    empty = false;
-  }
-  // What is not in the text. What is kept after that begins a new copy.
-  void Write(std::string_view more) {
-    out_.append(text_, kept_begin_, kept_end_ - kept_begin_).append(more);
-    kept_begin_ = kept_end_ = 0;
-  }
-  void WriteKey(std::string_view key) {
-    Write("\"");
-    Write(key);
-    Write("\":");
   }
   void Finish(size_t edit) {
     done_[edit] = true;
@@ -188,7 +164,6 @@ class Editor {
   std::vector<bool> done_;
   size_t left_;
   size_t at_ = 0;
-  size_t kept_begin_ = 0, kept_end_ = 0;  // stays, and is not copied yet
   std::string out_;
 };
 
