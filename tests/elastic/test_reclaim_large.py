@@ -8,7 +8,7 @@ import re
 import subprocess
 import unittest
 
-from cluster import BIN, ROOT, ClusterTest, until
+from cluster import BIN, ROOT, ClusterTest
 
 SCRIPT = '''
 import sys, time
@@ -147,6 +147,20 @@ class ReclaimLargeTest(ClusterTest):
         def meanwhile():
             self.wait("it is told", lambda: "MiB are missing" in self.run_command("kubectl", "get", "events"))
             self.make_room()
+
+        self.check_disk(self.preempt(meanwhile))
+
+    def test_the_next_agent_tries_a_full_disk_again(self):
+        self.fill_disk()
+        self.start()
+
+        def meanwhile():
+            self.wait("it is told", lambda: "MiB are missing" in self.run_command("kubectl", "get", "events"))
+            self.cluster.kill()
+            self.cluster.wait()
+            self.cluster.stdout.close()
+            self.make_room()
+            self.up()
 
         self.check_disk(self.preempt(meanwhile))
 
