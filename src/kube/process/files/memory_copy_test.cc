@@ -159,6 +159,17 @@ TEST_F(MemoryCopyTest, HolesAndEndlessIndexesDoNoHarm) {
   EXPECT_LT(Message(CopyFile("x", Index("[]", 1, key))).size(), 400U);
 }
 
+TEST_F(MemoryCopyTest, AFileThatShrinksMeanwhileLeavesNothing) {
+  const std::string path = memory_ + "/swell-0-key/a";
+  Write(path, CopyFile(std::string(1 << 20, 'x'), Index(R"([["", 64, 1048576]])")));
+  const auto copy = OpenMemoryCopy(memory_, "swell-0-key/a");
+  ASSERT_TRUE(copy.ok());
+  ASSERT_EQ(::truncate(path.c_str(), 4096), 0);
+  EXPECT_EQ(WriteCheckpoint(*copy, folder_, progress_).message(),
+            "the copy in memory: it is shorter than it says");
+  EXPECT_EQ(*ListDir(folder_), (std::vector<std::string>{".lock", ".run"}));
+}
+
 // The agent's own file must not stay where nobody looks for it.
 TEST_F(MemoryCopyTest, AFolderThatTakesNoFileOfThatNameKeepsNothing) {
   const std::string copy = CopyFile("x", Index(R"([["", 64, 1]])"));
