@@ -8,7 +8,7 @@
 namespace swell::ops {
 namespace {
 
-constexpr double kRateMax = 1'000;
+constexpr int kRateMax = 1'000;
 constexpr int64_t kSpanMax_s = int64_t{365} * 86'400;
 
 // Whole seconds.
