@@ -260,6 +260,10 @@ TEST_F(NodeFaultsTest, TheHeaderOfANodeSaysWhatFollows) {
   Expect({"swell", "health", "node-2"},
          {"node node-2: unhealthy; the node is cordoned: it gets no new pods\n"});
   Expect({"swell", "health", "node-3"}, {"node node-3: healthy\n"});
+  Change("node-3", R"({"spec":{"taints":[{"key":"swell.dev/unhealthy","effect":"NoSchedule"}]}})");
+  Expect({"swell", "health", "node-3"},
+         {"node node-3: well again, but not for long enough yet: it gets no new pods\n"});
+  Change("node-3", R"({"spec":{"taints":null}})");
   Change("node-3", R"({"spec":{"unschedulable":true}})");
   Expect({"swell", "health", "node-3"},
          {"node node-3: healthy, but cordoned: it gets no new pods\n"});

@@ -103,8 +103,8 @@ NodeHealthState HealthOfNode(const json::Value& node) {
       state.faults = ready ? std::string(ready->message) : "its agent has not reported yet";
     }
   } else if (out) {
-    say(bad ? "Unhealthy" : "Recovering", bad ? "unhealthy" : "well again, but not for long",
-        ": it gets no new pods");
+    say(bad ? "Unhealthy" : "Recovering",
+        bad ? "unhealthy" : "well again, but not for long enough yet", ": it gets no new pods");
     state.colour = Colour::kRed;
   } else if (!gpus.empty()) {
     say("Faulty", GpusText(gpus),
