@@ -59,7 +59,7 @@ class WhyReport {
     add("Stopped:  ", StoppedText());
     for (const std::string& place : Places()) add("Node:     ", place);
     if (SchedulerDecides() && facts_.queue) add("Queue:    ", facts_.queue->Text());
-    add("Quota:    ", QuotaText());
+    if (!facts_.job.over()) add("Quota:    ", QuotaText());
     add("Reclaim:  ", ReclaimText());
     if (facts_.goodput && !facts_.job.over()) {
       if (!facts_.goodput->default_of.empty()) add("Mode:     ", GoodputModeText(*facts_.goodput));

@@ -546,6 +546,10 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
   facts.job.object = before;
   facts.job.status = "Succeeded";
   EXPECT_EQ(next(), "");
+  facts.tree.projects = {TeamsProject()};
+  facts.job.project = "team";
+  EXPECT_EQ(WhyText(facts, {}).find("Quota:"), std::string::npos) << WhyText(facts, {});
+  facts.tree.projects.clear();
   facts.job.status = "Pending";
   facts.job.pods.clear();
   facts.trouble = "exceeded quota";
