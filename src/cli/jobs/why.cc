@@ -227,9 +227,9 @@ Status ReadTrouble(Api& api, WhyFacts& facts) {
     std::string said;
     // What came last is what the node is at: a failure, or a pull that takes its time. What it has
     // done does not say why the pod waits.
-    constexpr std::array<std::string_view, 4> done = {"Scheduled", "Pulled", "Created", "Started"};
+    constexpr std::array<std::string_view, 4> kDone = {"Scheduled", "Pulled", "Created", "Started"};
     if (!events.empty() &&
-        std::find(done.begin(), done.end(), events.back().reason) == done.end()) {
+        std::find(kDone.begin(), kDone.end(), events.back().reason) == kDone.end()) {
       said = events.back().message;
     }
     for (const api::ContainerStatus& status : api::InitContainerStatuses(*pod)) {
