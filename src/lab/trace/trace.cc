@@ -122,6 +122,50 @@ Result<Trace> ReadPhilly(const CsvTable& table, Trace trace) {
   return trace;
 }
 
+// Pods that had GPUs and ended; one that runs to the last instant of the file has no known end. A
+// pod that shares a GPU counts as one that has it.
+Result<Trace> ReadOpenb(const CsvTable& table, Trace trace) {
+  trace.format = "openb";
+  SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("name"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus, table.Column("num_gpu"));
+  SWELL_ASSIGN_OR_RETURN(const size_t phase, table.Column("pod_phase"));
+  SWELL_ASSIGN_OR_RETURN(const size_t created, table.Column("creation_time"));
+  SWELL_ASSIGN_OR_RETURN(const size_t deleted, table.Column("deletion_time"));
+  SWELL_ASSIGN_OR_RETURN(const size_t scheduled, table.Column("scheduled_time"));
+  int64_t last = 0;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    SWELL_ASSIGN_OR_RETURN(const int64_t end, table.Integer(row, deleted));
+    if (end < 0 || end > static_cast<int64_t>(kSecondsMax)) {
+      return table.Wrong(row, deleted, "expected seconds since the beginning");
+    }
+    last = std::max(last, end);
+  }
+  for (size_t row = 0; row < table.rows(); ++row) {
+    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(const int64_t end, table.Integer(row, deleted));
+    const bool runs = end == last && table.Text(row, phase) == "Running";
+    if (requested < 0 || requested > kGpusMax) {
+      return table.Wrong(row, gpus, StrCat("expected 0 to ", kGpusMax));
+    }
+    if (requested == 0 || runs || table.Text(row, scheduled).empty()) {
+      ++trace.left_out;
+      continue;
+    }
+    SWELL_ASSIGN_OR_RETURN(const int64_t submitted, table.Integer(row, created));
+    SWELL_ASSIGN_OR_RETURN(const int64_t began, table.Integer(row, scheduled));
+    if (submitted < 0) return table.Wrong(row, created, "expected seconds since the beginning");
+    if (began < submitted || began > end) {
+      return table.Wrong(row, scheduled, "expected a time between creation and deletion");
+    }
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = table.Text(row, name);
+    job.submitted_s = submitted;
+    job.duration_s = std::max<int64_t>(1, end - began);
+    job.gpus = static_cast<int>(requested);
+  }
+  return trace;
+}
+
 // "billing=8,cpu=8,gres/gpu=4,mem=64G,node=1" → 4; typed GPUs ("gres/gpu:a100=4") count where no
 // untyped sum stands beside them. 0: none. Nullopt: a number cannot be read.
 std::optional<int64_t> GpusOfTres(std::string_view tres) {
@@ -304,7 +348,8 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
              ": unknown format; the header is one of name,time,application,num_replicas,"
              "batch_size (Pollux, Sia), name,submission_time,duration,application,num_gpus,"
              "exec_plan,steps,is_sla (Rubick), timestamp,duration,num_gpus,gpu_time,cluster "
-             "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
+             "(Philly), name,num_gpu,pod_phase,creation_time,deletion_time,scheduled_time "
+             "(openb), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
              "gpus_max,duration_s (Swell); Shockwave's lines have 12 fields between tabs"));
   if (table.Has("exec_plan")) {
     read = ReadRubick(table, std::move(trace));
@@ -312,6 +357,8 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
     read = ReadPollux(table, std::move(trace));
   } else if (table.Has("timestamp")) {
     read = ReadPhilly(table, std::move(trace));
+  } else if (table.Has("num_gpu")) {
+    read = ReadOpenb(table, std::move(trace));
   } else if (table.Has("JobID")) {
     read = ReadSacct(table, std::move(trace));
   } else if (table.Has("submit_s")) {
@@ -323,7 +370,8 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
   }
   if (read->format != "pollux" && read->format != "rubick") {
     const int64_t first = CountFromFirst(read->jobs);
-    if (read->format != "swell") read->began_s = first;  // Swell's own count from any instant
+    // Those of openb and Swell's own count from any instant.
+    if (read->format != "swell" && read->format != "openb") read->began_s = first;
   }
   SWELL_RETURN_IF_ERROR(CheckNames(path, read->jobs));
   return read;

@@ -32,7 +32,7 @@ struct TraceJob {
 
 struct Trace {
   std::string name;    // the file's, without its folder
-  std::string format;  // pollux, rubick, philly, sacct, shockwave, swell
+  std::string format;  // pollux, rubick, philly, openb, sacct, shockwave, swell
   std::vector<TraceJob> jobs;
   int64_t began_s = 0;   // its first instant, in seconds since 1970; 0: not known
   int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
@@ -41,9 +41,10 @@ struct Trace {
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
 // num_replicas,batch_size), Rubick (name,submission_time,duration,application,num_gpus,exec_plan,
 // steps,is_sla and more), Philly as the authors of Pollux reduced it (timestamp,duration,
-// num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), Shockwave's (no
-// header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s and, as far
-// as known, gpus_min,priority).
+// num_gpus,gpu_time,cluster), Alibaba's list of pods "openb" (name,num_gpu,pod_phase,creation_time,
+// deletion_time,scheduled_time and more; FGD, ATC'23), what `sacct -P` prints
+// (JobID|Submit|Start|End|...), Shockwave's (no header, shockwave.h), and Swell's own
+// (job,tenant,submit_s,gpus,gpus_max,duration_s and, as far as known, gpus_min,priority).
 Result<Trace> ReadTrace(const std::string& path);
 // The formats with one file: all but Shockwave's.
 Result<Trace> ParseTrace(const std::string& path, std::string text);

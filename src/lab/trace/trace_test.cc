@@ -71,6 +71,34 @@ TEST(Trace, ReadsPhillyInTheOrderOfSubmission) {
   EXPECT_EQ(trace->jobs[1].duration_s, 66);
 }
 
+TEST(Trace, ReadsOpenbsPodsThatHadGpusAndEnded) {
+  const std::string header =
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+      "deletion_time,scheduled_time\n";
+  const auto trace = ParseTrace("o.csv", header +
+                                             "a,6000,12288,1,460,,LS,Running,500,900,520\n"
+                                             "b,8000,16384,8,1000,V100,BE,Failed,100,4000,130\n"
+                                             "c,8000,16384,0,0,,LS,Succeeded,0,50,10\n"
+                                             "d,8000,16384,1,1000,,LS,Pending,0,50,\n"
+                                             "e,8000,16384,1,1000,,LS,Running,0,4000,10\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(trace->format, "openb");
+  ASSERT_EQ(trace->jobs.size(), 2u);
+  EXPECT_EQ(trace->jobs[0].name, "b");
+  EXPECT_EQ(trace->jobs[0].submitted_s, 0);
+  EXPECT_EQ(trace->jobs[0].gpus, 8);
+  EXPECT_EQ(trace->jobs[0].duration_s, 3870);
+  EXPECT_EQ(trace->jobs[1].submitted_s, 400);
+  EXPECT_EQ(trace->jobs[1].duration_s, 380);
+  EXPECT_EQ(trace->left_out, 3) << "c has no GPU, d was never scheduled, e still runs";
+  EXPECT_EQ(trace->began_s, 0) << "its seconds are of no calendar";
+
+  EXPECT_EQ(ErrorOf(header + "a,1,1,1,460,,LS,Failed,500,900,400\n"),
+            "t.csv:2: scheduled_time \"400\": expected a time between creation and deletion");
+  EXPECT_EQ(ErrorOf(header + "a,1,1,-1,460,,LS,Failed,5,9,6\n"),
+            "t.csv:2: num_gpu \"-1\": expected 0 to 1000000");
+}
+
 TEST(Trace, InstantsAreReadAndWritten) {
   for (const char* text : {"2017-10-09 07:01:55", "1970-01-01 00:00:00", "2028-02-29 23:59:59"}) {
     EXPECT_EQ(InstantText(*ParseInstant(text)), text);

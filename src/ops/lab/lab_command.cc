@@ -39,9 +39,10 @@ cli::Command LabCommand() {
                      "swell lab run --from-cluster --cluster 8x8 --policy fair --quota vision=16"}},
        .notes =
            StrCat("Policies:\n", PolicyList(),
-                  "\nTraces are workloads of Pollux and Sia, Philly as Pollux' authors reduced "
-                  "it, what sacct -P prints, and what --save-trace writes. Only "
-                  "--from-cluster contacts a cluster. See docs/lab.md."),
+                  "\nTraces are workloads of Pollux, Sia, Rubick and Shockwave, Philly as Pollux' "
+                  "authors reduced it, Alibaba's openb, what sacct -P prints, and what "
+                  "--save-trace writes. Only --from-cluster contacts a cluster. See "
+                  "docs/lab.md."),
        .make = MakeLabRun},
       {.name = "explain",
        .summary = "Explain one job's life in a run of a policy: each decision, and why.",
