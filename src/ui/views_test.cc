@@ -79,6 +79,25 @@ TEST_F(ViewsTest, AWorkloadThatWaitsTellsItsPlaceInTheQueue) {
   EXPECT_EQ(json::GetInt(page, {"summary", "queue", "place"}), 2);
 }
 
+// Without a project, work of all namespaces waits in one queue.
+TEST_F(ViewsTest, AJobsOwnPageCountsWhatWaitsInOtherNamespacesToo) {
+  for (const std::string ns : {"red", "blue"}) {
+    Create("/api/v1/namespaces", StrCat(R"({"metadata":{"name":")", ns, R"("}})"));
+    Job(ns, "of-" + ns);
+    Pod(ns, "of-" + ns, 0, "");
+    Status(StrCat("/api/v1/namespaces/", ns, "/pods/of-", ns, "-worker-0"),
+           R"({"status":{"phase":"Pending"}})");
+    Settle();
+  }
+  Researcher("jane", "blue");
+  const auto told = [this](const std::string& token) {
+    const json::Value page = See("job", token, {{"namespace", "blue"}, {"name", "of-blue"}});
+    return std::string(json::GetString(page, {"summary", "queue", "text"}));
+  };
+  EXPECT_EQ(told("admin-token"), "2nd of 2 that wait without a project, by priority and age");
+  EXPECT_EQ(told("jane-token"), "nothing else waits without a project, as far as you may see");
+}
+
 TEST_F(ViewsTest, AResearcherSeesTheirProjectsWorkAndThatThereIsMore) {
   EXPECT_EQ(Names("workloads", "jane-token"), "see");
   EXPECT_TRUE(json::GetBool(See("workloads", "jane-token"), {"partial"}));

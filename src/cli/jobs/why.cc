@@ -174,7 +174,8 @@ void ReadQueue(const json::Array& state, WhyFacts& facts) {
     if (kind == "Pod") pods.push_back(&object);
     if (kind == "PodGroup") groups.push_back(&object);
   }
-  facts.queue = QueuePlaces(pods, groups, facts.tree).Find(*facts.WaitingPod());
+  facts.queue =
+      QueuePlaces(pods, groups, facts.tree, QueuePlaces::Seen::kAll).Find(*facts.WaitingPod());
 }
 
 // Users who cannot read the whole cluster see the queue of their own namespace.
@@ -186,7 +187,7 @@ Status ReadOwnQueue(Api& api, WhyFacts& facts) {
   for (const json::SharedValue& one : all) pods.push_back(one.get());
   SWELL_ASSIGN_OR_RETURN(const auto made, api.List(client::resources::kPodGroups, facts.job.ns));
   for (const json::SharedValue& one : made) groups.push_back(one.get());
-  facts.queue = QueuePlaces(pods, groups, facts.tree).Find(*pod);
+  facts.queue = QueuePlaces(pods, groups, facts.tree, QueuePlaces::Seen::kPart).Find(*pod);
   return Status::Ok();
 }
 

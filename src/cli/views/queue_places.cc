@@ -62,7 +62,10 @@ std::string Ordinal(int64_t number) {
 
 }  // namespace
 
-QueuePlaces::QueuePlaces(const Objects& pods, const Objects& groups, const ProjectTree& tree) {
+QueuePlaces::QueuePlaces(const Objects& pods,
+                         const Objects& groups,
+                         const ProjectTree& tree,
+                         Seen seen) {
   std::map<std::string, Waiting> waiting;
   for (const json::Value* pod : pods) {
     if (!WaitsForPlace(*pod)) continue;
@@ -97,8 +100,11 @@ QueuePlaces::QueuePlaces(const Objects& pods, const Objects& groups, const Proje
     std::sort(queue.begin(), queue.end(),
               [](const auto& a, const auto& b) { return a.second->Order() < b.second->Order(); });
     for (size_t i = 0; i < queue.size(); ++i) {
-      places_[*queue[i].first] = {name, static_cast<int64_t>(queue.size()),
-                                  by_user ? 0 : static_cast<int64_t>(i + 1)};
+      const auto& [key, one] = queue[i];
+      // What is charged to a project waits in its own namespace, but for work that names it.
+      const bool own = project != nullptr && project->ns == api::Namespace(*one->first);
+      places_[*key] = {name, static_cast<int64_t>(queue.size()),
+                       by_user ? 0 : static_cast<int64_t>(i + 1), seen == Seen::kPart && !own};
     }
   }
 }
@@ -110,7 +116,8 @@ std::optional<QueuePlace> QueuePlaces::Find(const json::Value& pod) const {
 }
 
 std::string QueuePlace::Text() const {
-  const std::string where = project.empty() ? "without a project" : StrCat("in ", project);
+  const std::string where = StrCat(project.empty() ? "without a project" : StrCat("in ", project),
+                                   partial ? ", as far as you may see" : "");
   if (of == 1) return StrCat("nothing else waits ", where);
   if (place == 0) {
     return StrCat("one of ", of, " that wait ", where, "; the user who holds the fewest GPUs is ",

@@ -47,8 +47,8 @@ class QueuePlacesTest : public ::testing::Test {
                                      "}]}, status: {scheduled: ", placed, "}}")));
     groups_.push_back(&objects_.back());
   }
-  std::string Told(const json::Value& pod) const {
-    const auto place = QueuePlaces(pods_, groups_, tree_).Find(pod);
+  std::string Told(const json::Value& pod, QueuePlaces::Seen seen = QueuePlaces::Seen::kAll) const {
+    const auto place = QueuePlaces(pods_, groups_, tree_, seen).Find(pod);
     return place ? place->Text() : "";
   }
 
@@ -111,7 +111,20 @@ TEST_F(QueuePlacesTest, NoOrderIsToldWhereUsersTakeTurns) {
   const json::Value& b = Pod("b", 2);
   EXPECT_EQ(Told(b),
             "one of 2 that wait in team; the user who holds the fewest GPUs is served first");
-  EXPECT_TRUE(json::Find(QueuePlaces(pods_, groups_, tree_).Find(b)->Json(), {"place"})->is_null());
+  const QueuePlaces places(pods_, groups_, tree_, QueuePlaces::Seen::kAll);
+  EXPECT_TRUE(json::Find(places.Find(b)->Json(), {"place"})->is_null());
+}
+
+TEST_F(QueuePlacesTest, WhoDoesNotSeeAllIsToldSoWhereOthersMayWait) {
+  const auto part = QueuePlaces::Seen::kPart;
+  const json::Value& old = Pod("old", 1);
+  EXPECT_EQ(Told(old, part), "nothing else waits without a project, as far as you may see");
+  const json::Value& young = Pod("young", 2);
+  EXPECT_EQ(Told(young, part),
+            "2nd of 2 that wait without a project, as far as you may see, by priority and age");
+  Project("team");
+  EXPECT_EQ(Told(young, part), "2nd of 2 that wait in team, by priority and age")
+      << "it is the namespace's own";
 }
 
 TEST_F(QueuePlacesTest, OrdinalsAreSpelledAsPeopleDo) {

@@ -338,7 +338,7 @@ Result<json::Value> JobPageView(const ViewInput& input) {
         {"time", api::FormatTime(*job.ended)}, {"kind", job.status}, {"text", job.EndText()}});
   }
   json::Object summary = WorkloadRow(job, input);
-  summary["queue"] = QueueOf(job, QueuePlacesOf(input, ns));
+  summary["queue"] = QueueOf(job, input);
   return json::Value(json::Object{{"summary", std::move(summary)},
                                   {"sentence", Sentence(job)},
                                   {"conditions", ConditionRows(*job.object)},

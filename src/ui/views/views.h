@@ -88,8 +88,8 @@ json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
 // The job's place among what waits in its project; null: it has none.
 json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places);
-// Counts the work that the user sees. `ns` empty: in all namespaces.
-cli::QueuePlaces QueuePlacesOf(const ViewInput& input, std::string_view ns = {});
+// The same for one job.
+json::Value QueueOf(const cli::JobView& job, const ViewInput& input);
 bool Runs(const cli::JobView& job);
 // Since when the job waits: since it was made, lost its places, or was resumed. nullopt: it does
 // not wait.

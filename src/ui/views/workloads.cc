@@ -25,29 +25,39 @@ json::Value PreemptibleOf(const cli::JobView& job) {
   return word.empty() ? json::Value(true) : json::Value(word != "NonPreemptible");
 }
 
-}  // namespace
-
-json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+// Null: none of its pods waits for a node.
+const json::Value* WaitingPod(const cli::JobView& job) {
   for (const json::SharedValue& pod : job.pods) {
-    if (api::IsBound(*pod) || !api::IsActive(*pod)) continue;
-    const auto place = places.Find(*pod);
-    return place ? place->Json() : nullptr;
+    if (!api::IsBound(*pod) && api::IsActive(*pod)) return pod.get();
   }
   return nullptr;
 }
 
-cli::QueuePlaces QueuePlacesOf(const ViewInput& input, std::string_view ns) {
-  bool partial = false;
-  const auto all = [&](Kind kind) {
-    return ns.empty() ? input.Of(kind, partial) : input.Inside(IndexOf(kind), ns);
-  };
-  const auto pods = all(Kind::kPod), groups = all(Kind::kPodGroup);
+// Counts the work that the user sees.
+cli::QueuePlaces QueuePlacesOf(const ViewInput& input) {
+  bool hides = false, ignored = false;
+  const auto pods = input.Of(Kind::kPod, hides), groups = input.Of(Kind::kPodGroup, hides);
   const auto pointers = [](const std::vector<json::SharedValue>& objects) {
     cli::QueuePlaces::Objects out;
     for (const json::SharedValue& one : objects) out.push_back(one.get());
     return out;
   };
-  return {pointers(pods), pointers(groups), cli::ViewProjects(input.Of(Kind::kProject, partial))};
+  using Seen = cli::QueuePlaces::Seen;
+  return {pointers(pods), pointers(groups), cli::ViewProjects(input.Of(Kind::kProject, ignored)),
+          hides ? Seen::kPart : Seen::kAll};
+}
+
+}  // namespace
+
+json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+  const json::Value* pod = WaitingPod(job);
+  const auto place = pod == nullptr ? std::nullopt : places.Find(*pod);
+  return place ? place->Json() : nullptr;
+}
+
+json::Value QueueOf(const cli::JobView& job, const ViewInput& input) {
+  // Most jobs do not wait, and all pods are looked at.
+  return WaitingPod(job) == nullptr ? nullptr : QueueOf(job, QueuePlacesOf(input));
 }
 
 bool Runs(const cli::JobView& job) { return job.RunningPods() > 0 || job.status == "Running"; }
