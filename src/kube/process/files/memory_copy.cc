@@ -37,6 +37,9 @@ constexpr size_t kNameMax = 256;
 constexpr size_t kSaidBytesMax = 256;
 constexpr int64_t kStepMax = 999'999'999'999;  // twelve digits in a name
 constexpr size_t kChunkBytes = 4 << 20;
+// The disk writes while the next bytes are read. Without that, all of a state could wait in the
+// page cache for the end: minutes in which nothing gets on.
+constexpr int64_t kWindowBytes = 16 << 20;
 constexpr std::string_view kCodecs[] = {"bytes", "pickle", "tensors", "objects"};
 // Not the SDK's, whose next save would remove a file that is still being written.
 constexpr std::string_view kTemporary = ".swell-persist-";
@@ -225,7 +228,8 @@ class StateFile {
     hash_.Add(bytes);
     size_ += static_cast<int64_t>(bytes.size());
     SWELL_RETURN_IF_ERROR(WriteAll(file_.get(), bytes, "the checkpoint"));
-    progress_.written = size_;
+    if (size_ - sent_ >= kWindowBytes) SWELL_RETURN_IF_ERROR(SendWindow());
+    progress_.written = std::min(size_, progress_.bytes.load());
     return Status::Ok();
   }
   // Then the bytes are on disk, and other users may read them as far as the folder lets them.
@@ -237,10 +241,31 @@ class StateFile {
   int64_t size() const { return size_; }
 
  private:
+  // What was written since the last window goes to the disk, which has the window before by then.
+  Status SendWindow() {
+    SWELL_RETURN_IF_ERROR(Sync(sent_, size_, SYNC_FILE_RANGE_WRITE));
+    SWELL_RETURN_IF_ERROR(
+        Sync(on_disk_, sent_,
+             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER));
+    on_disk_ = sent_;
+    sent_ = size_;
+    return Status::Ok();
+  }
+  Status Sync(int64_t from, int64_t to, unsigned how) const {
+    // No bytes would mean all of the file.
+    if (from == to || ::sync_file_range(file_.get(), from, to - from, how) == 0) {
+      return Status::Ok();
+    }
+    // An error of the disk is told once, so the last sync would not see it again. File systems that
+    // cannot do this say so with another.
+    const bool failed = errno == EIO || errno == ENOSPC || errno == EDQUOT;
+    return failed ? ErrnoStatus(errno, "sync the checkpoint") : Status::Ok();
+  }
+
   UniqueFd file_;
   WriteProgress& progress_;
   net::Sha256 hash_;
-  int64_t size_ = 0;
+  int64_t size_ = 0, sent_ = 0, on_disk_ = 0;
 };
 
 Status Pour(const MemoryCopy& copy,

@@ -121,6 +121,22 @@ TEST_F(MemoryCopyTest, AStateThatIsOneRecordIsWrittenAsItIs) {
   EXPECT_EQ(progress_.bytes, 5);
 }
 
+TEST_F(MemoryCopyTest, ALargeStateReachesTheDiskWhole) {
+  constexpr size_t kSize = (36 << 20) + 5;
+  std::string data(kSize, '\0');
+  for (size_t i = 0; i < kSize; i += 4096) data[i] = static_cast<char>('a' + i / 4096 % 26);
+  ASSERT_TRUE(Persist(CopyFile(data, Index(StrCat(R"([["data", 64, )", kSize, "]]")))).ok());
+  const json::Value manifest = Manifest("step-000000000039.json");
+  const std::string file(json::GetString(manifest, {"file"}));
+  const auto state = ReadFile(StrCat(folder_, "/", file), 64 << 20);
+  ASSERT_TRUE(state.ok());
+  EXPECT_NE(state->find(data), std::string::npos);
+  net::Sha256 hash;
+  hash.Add(*state);
+  EXPECT_EQ(json::GetString(manifest, {"sha256"}), hash.Hex());
+  EXPECT_EQ(progress_.written, progress_.bytes) << "the archive's own bytes are not the state's";
+}
+
 TEST_F(MemoryCopyTest, ARunThatWentBackDropsWhatWasLater) {
   Write(folder_ + "/step-000000000041.json", "{}");
   Write(folder_ + "/step-000000000030.json", "{}");
