@@ -53,6 +53,8 @@ ContainerHost::~ContainerHost() = default;
 
 Status ContainerHost::StartFiles() {
   SWELL_RETURN_IF_ERROR(store_.Start());
+  // An agent that was killed may have told of states that it will not write any more.
+  TellSaving(store_.data_dir(), {});
   SWELL_ASSIGN_OR_RETURN(files_, FileWatch::Create(reactor_));
   return Status::Ok();
 }

@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/process/process_testing.h"
+#include "kube/process/saving_states.h"
 
 namespace swell::process {
 namespace {
@@ -136,6 +137,16 @@ TEST_F(LeftStateTest, WhatDoesNotFitIsDroppedWhenTheClusterEnds) {
   ASSERT_TRUE(Until([&] { return down; }));
   runtime_.reset();
   EXPECT_FALSE(FileExists(PodDir("pod-a")));
+}
+
+TEST_F(LeftStateTest, TheNextAgentTellsNothingOfWhatTheLastOneWrote) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  Create(Sandbox("pod-a"));
+  TellSaving(data_dir_, {.states = 1, .delay = "3 MiB are missing", .seconds_left = 290});
+  ASSERT_TRUE(ReadSaving(data_dir_).has_value());
+  runtime_.reset();
+  Open();
+  ASSERT_TRUE(Until([&] { return !ReadSaving(data_dir_); }));
 }
 
 TEST_F(LeftStateTest, WhatCannotBeWrittenKeepsNoPod) {
