@@ -65,8 +65,9 @@ class DownAction final : public cli::Action {
       }
       const bool ended = WaitFor(session, dir, [process](int ms) { return Ends(process, ms); });
       if (!ended) {
-        return Status(Code::kTimeout, StrCat("process ", running->pid,
-                                             " did not stop within 60 s; see ", dir.LogFile()));
+        return Status(Code::kTimeout,
+                      StrCat("process ", running->pid,
+                             " does not stop: nothing has moved for 60 s; see ", dir.LogFile()));
       }
     }
     session.OutLine(StrCat("The cluster in ", dir.path, " is stopped"));
@@ -102,7 +103,8 @@ class DownAction final : public cli::Action {
       return core.RunUntil([&ended] { return ended; }, std::chrono::milliseconds(ms));
     });
     if (!ended) {
-      return Status(Code::kTimeout, StrCat(pods, " in ", dir.path, " did not end in 60 s"));
+      return Status(Code::kTimeout, StrCat(pods, " in ", dir.path, left == 1 ? " does" : " do",
+                                           " not end: nothing has moved for 60 s"));
     }
     session.OutLine(StrCat(pods, " that an earlier cluster had left in ", dir.path,
                            left == 1 ? " is ended" : " are ended"));
