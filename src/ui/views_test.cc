@@ -52,52 +52,6 @@ TEST_F(ViewsTest, AnAdministratorSeesAll) {
   EXPECT_EQ(json::Find(overview, {"partial"}), nullptr);
 }
 
-TEST_F(ViewsTest, AWorkloadThatWaitsTellsItsPlaceInTheQueue) {
-  Job("vision", "later");
-  for (const std::string name : {"see-worker-2", "later-worker-0"}) {
-    const std::string job = name.substr(0, name.find('-'));
-    Pod("vision", job, name.back() - '0', "");
-    Status("/api/v1/namespaces/vision/pods/" + name, R"({"status":{"phase":"Pending"}})");
-    Settle();
-  }
-  Settle();
-  const auto told = [this](const std::string& token) {
-    std::string text;
-    const json::Value data = See("workloads", token);
-    for (const json::Value& row : json::GetArray(data, {"rows"})) {
-      text += StrCat(json::GetString(row, {"name"}), ": ",
-                     json::GetString(row, {"queue", "text"}, "not waiting"), "\n");
-    }
-    return text;
-  };
-  const std::string visions =
-      "later: 2nd of 2 that wait in vision, by priority and age\n"
-      "see: 1st of 2 that wait in vision, by priority and age\n";
-  EXPECT_EQ(told("jane-token"), visions);
-  EXPECT_EQ(told("admin-token"), StrCat("hear: not waiting\n", visions));
-  const json::Value page = See("job", "jane-token", {{"namespace", "vision"}, {"name", "later"}});
-  EXPECT_EQ(json::GetInt(page, {"summary", "queue", "place"}), 2);
-}
-
-// Without a project, work of all namespaces waits in one queue.
-TEST_F(ViewsTest, AJobsOwnPageCountsWhatWaitsInOtherNamespacesToo) {
-  for (const std::string ns : {"red", "blue"}) {
-    Create("/api/v1/namespaces", StrCat(R"({"metadata":{"name":")", ns, R"("}})"));
-    Job(ns, "of-" + ns);
-    Pod(ns, "of-" + ns, 0, "");
-    Status(StrCat("/api/v1/namespaces/", ns, "/pods/of-", ns, "-worker-0"),
-           R"({"status":{"phase":"Pending"}})");
-    Settle();
-  }
-  Researcher("jane", "blue");
-  const auto told = [this](const std::string& token) {
-    const json::Value page = See("job", token, {{"namespace", "blue"}, {"name", "of-blue"}});
-    return std::string(json::GetString(page, {"summary", "queue", "text"}));
-  };
-  EXPECT_EQ(told("admin-token"), "2nd of 2 that wait without a project, by priority and age");
-  EXPECT_EQ(told("jane-token"), "nothing else waits without a project, as far as you may see");
-}
-
 TEST_F(ViewsTest, AResearcherSeesTheirProjectsWorkAndThatThereIsMore) {
   EXPECT_EQ(Names("workloads", "jane-token"), "see");
   EXPECT_TRUE(json::GetBool(See("workloads", "jane-token"), {"partial"}));
