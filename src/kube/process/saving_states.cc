@@ -1,5 +1,6 @@
 #include "kube/process/saving_states.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -14,9 +15,22 @@ namespace {
 
 constexpr size_t kFileBytesMax = 16 << 10;
 
+// Anybody may make a directory of that name, as long as the cluster has none. The cluster may be
+// stopped by another user than its own.
+bool IsTheClusters(const std::string& memory_root, const std::string& data_dir) {
+  struct stat root {
+  }, data{};
+  if (::lstat(memory_root.c_str(), &root) != 0 || !S_ISDIR(root.st_mode)) return false;
+  if (root.st_uid == ::geteuid()) return true;
+  return ::stat(data_dir.c_str(), &data) == 0 && root.st_uid == data.st_uid;
+}
+
 Result<std::string> FileOf(const std::string& data_dir) {
   SWELL_ASSIGN_OR_RETURN(const std::string path, PrepareDataDir(data_dir));
-  return StrCat(MemoryRootOf(TagOf(path)), "/saving.json");
+  const std::string root = MemoryRootOf(TagOf(path));
+  if (!IsTheClusters(root, path))
+    return Status(Code::kNotFound, StrCat(root, ": not the cluster's"));
+  return StrCat(root, "/saving.json");
 }
 
 }  // namespace

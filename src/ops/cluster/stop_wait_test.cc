@@ -1,5 +1,7 @@
 #include "ops/cluster/stop_wait.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
 #include <vector>
@@ -67,6 +69,12 @@ TEST_F(StopWaitTest, AFullDiskIsSaidWithWhatToDo) {
   Tell({});
   EXPECT_EQ(LookAfter(20), "");
   EXPECT_EQ(*ListDir(memory_), std::vector<std::string>{}) << "the file is gone";
+}
+
+TEST_F(StopWaitTest, NobodyElseMakesOneWait) {
+  Tell({.states = 1, .delay = "for ever", .seconds_left = 290});
+  if (::chown(memory_.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root may";
+  EXPECT_EQ(LookAfter(2), "");
 }
 
 }  // namespace
