@@ -83,7 +83,8 @@ class Policy {
   virtual void Leaves(int /*node*/) {}
   virtual void Returns(int /*node*/) {}
   // `now` holds the allocations of active jobs only. A job that lost a node since the last decision
-  // is there with what is left if the policy resizes jobs, and is not there if it does not.
+  // is there with what is left if the policy resizes jobs and the job can train on with that. Else
+  // it is not there.
   virtual Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) = 0;
   // What the job's turn in the last decision depended on: the key by which the policy orders jobs,
   // and the job's value of it. The job is as it was when the policy decided.

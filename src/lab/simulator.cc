@@ -268,19 +268,18 @@ class Run {
     }
   }
 
-  // What jobs hold on nodes that stay.
+  // What jobs hold on nodes that stay, where they can train on with it.
   Allocations Left() const {
     Allocations left = allocations_;
     for (int number : struck_) {
       Allocation& its = left.at(number);
       std::erase_if(its, [this](int node) { return shape_.away.contains(node); });
-      if (its.empty() || !resizes_) left.erase(number);
+      if (its.empty() || !resizes_ || !jobs_[number].survives_on_part()) left.erase(number);
     }
     return left;
   }
 
-  // A member that stays has the state of a job that can be resized. Else there must be time to
-  // write it.
+  // What is left of a job has its state. Else there must be time to write it.
   void LoseWork(const Allocations& left) {
     for (int number : struck_) {
       const int64_t save_s =

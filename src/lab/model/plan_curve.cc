@@ -18,6 +18,9 @@ bool IsModelParallel(std::string_view plan) {
   return plan.size() == 3 && plan.find_first_not_of("123456789") == std::string_view::npos;
 }
 
+// Accumulation and checkpointing of gradients leave model and optimizer whole on each GPU.
+bool SplitsState(std::string_view plan) { return plan != "ga" && plan != "gc"; }
+
 // Whether a job that names `wanted` may train as `plan` says.
 bool MayUse(std::string_view wanted, std::string_view plan) {
   if (wanted.empty() || wanted == plan) return true;
@@ -41,6 +44,7 @@ PlanCurve::PlanCurve(const std::vector<PlanStep>& steps, std::string_view plan) 
     known->second = std::min(known->second, step.step_s);
     const int gpus = std::accumulate(placement.begin(), placement.end(), 0);
     anywhere[gpus] |= !IsModelParallel(step.plan);
+    splits_state_ |= SplitsState(step.plan);
   }
   for (const auto& [placement, step_s] : measured_) {
     const int gpus = std::accumulate(placement.begin(), placement.end(), 0);

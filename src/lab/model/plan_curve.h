@@ -43,6 +43,8 @@ class PlanCurve {
   // the time that the least would take in turns. No GPUs: infinite.
   double StepSeconds(const Placement& placement) const;
   double StepSeconds(int nodes, int gpus) const;
+  // Whether a GPU may hold only a part of what training needs to continue.
+  bool splits_state() const { return splits_state_; }
 
  private:
   struct Mean {
@@ -54,6 +56,7 @@ class PlanCurve {
   std::map<std::pair<int, int>, Mean> shapes_;  // by GPUs and nodes
   std::vector<int> sizes_;
   std::vector<int> anywhere_;  // of sizes_, those with a data parallel plan
+  bool splits_state_ = false;
 };
 
 // APPLICATION/placements.csv of Rubick: exec_plan, placement, iter_time and more.

@@ -43,6 +43,13 @@ TEST(PlanCurve, ASplitModelNeedsAPlacementThatWasMeasured) {
   EXPECT_TRUE(curve.NeededPlacement(8, 2).empty()) << "nodes are too small";
 }
 
+TEST(PlanCurve, APlanOfWholeCopiesDoesNotSplitTheState) {
+  EXPECT_FALSE(PlanCurve(kSteps, "ga").splits_state());
+  EXPECT_TRUE(PlanCurve(kSteps, "122").splits_state());
+  EXPECT_TRUE(PlanCurve(kSteps, "zero-dp").splits_state()) << "the optimizer's state is in parts";
+  EXPECT_TRUE(PlanCurve(kSteps, "").splits_state()) << "the fastest plan may be any of them";
+}
+
 TEST(PlanCurve, WithoutAPlanTheFastestOneCounts) {
   const PlanCurve curve(kSteps, "");
   EXPECT_EQ(curve.sizes(), (std::vector<int>{1, 2, 4, 8}));

@@ -94,6 +94,10 @@ class SimJob {
     return options_.plan == nullptr ? Placement()
                                     : options_.plan->NeededPlacement(gpus, gpus_per_node);
   }
+  // Whether any of its nodes has all that its training needs to continue.
+  bool survives_on_part() const {
+    return options_.plan == nullptr || !options_.plan->splits_state();
+  }
   bool resizing() const { return !placement_.empty() && resizing_s_ > 0; }
   int gpus() const { return gpus_; }
   bool ended() const { return ended_s_.has_value(); }

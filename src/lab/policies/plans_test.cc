@@ -1,5 +1,7 @@
 // Jobs with execution plans: what their workloads, curves and policies do together.
 #include <map>
+#include <optional>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +12,7 @@ namespace swell::lab {
 namespace {
 
 // "steep" doubles with its GPUs, "flat" hardly gains; "one" and "three" train on that many GPUs
-// only; "split" needs 4 of a node or a pair of one, "wide" four nodes of 8.
+// only; "split" needs 4 of a node or a pair of one, "wide" four nodes of 8, "pairs" two nodes.
 ProfileLibrary PlanProfiles() {
   const TempDir dir;
   const std::map<std::string, std::string> rows{{"steep", "ga,1,4\nga,2,2\nga,4,1\ngc,1,2\n"},
@@ -18,7 +20,8 @@ ProfileLibrary PlanProfiles() {
                                                 {"one", "ga,1,1\n"},
                                                 {"three", "ga,3,1\n"},
                                                 {"split", "141,4,1\n121,2,1\n"},
-                                                {"wide", "481,8888,1\n"}};
+                                                {"wide", "481,8888,1\n"},
+                                                {"pairs", "122,22,2\n124,44,1\n"}};
   for (const auto& [application, text] : rows) {
     const std::string folder = StrCat(dir.path(), "/", application);
     SWELL_CHECK(MakeDirs(folder).ok());
@@ -130,6 +133,57 @@ TEST(Plans, WhatCannotBePlayedIsRefused) {
                        "one type of GPU"),
             0u)
       << types;
+}
+
+// Nodes go often and are soon back.
+RunOptions Revoked(ClusterShape shape, Rules rules) {
+  RunOptions options = On(std::move(shape), rules);
+  options.revocations.emplace();
+  options.revocations->per_node_day = 20;
+  options.revocations->away_s = 300;
+  return options;
+}
+
+RunOutcome PlayedAlone(TraceJob job, std::string_view policy, const RunOptions& options) {
+  const Trace trace{"w.csv", "rubick", {std::move(job)}};
+  auto run = Play(trace, PlanProfiles(), **FindPolicy(policy), options);
+  SWELL_CHECK_MSG(run.ok(), run.status().message());
+  return std::move(*run);
+}
+
+TEST(Plans, AModelThatIsSplitDoesNotTrainOnThePartOfItsNodesThatStays) {
+  RunOptions options = Revoked({2, 4}, Rules::kPollux);
+  options.revocations->save_s = 3600;
+  std::set<std::string> seen_sizes;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    const size_t held = seen.after.empty() ? 0 : seen.after.begin()->second.size();
+    seen_sizes.insert(StrCat(held, " of ", seen.shape.gpus()));
+  };
+  TraceJob pairs = Job("pairs", 0, 8, 10'000);
+  pairs.plan = "124";
+  EXPECT_GT(PlayedAlone(pairs, "goodput", options).gpu_s.lost, 0);
+  EXPECT_TRUE(seen_sizes.contains("8 of 8"));
+  EXPECT_TRUE(seen_sizes.contains("0 of 4"));
+  EXPECT_FALSE(seen_sizes.contains("4 of 4")) << "it was measured on two nodes only";
+}
+
+TEST(Plans, AJobWithAllOfItsStateOnEachGpuTrainsOnWhereAnotherNodeStays) {
+  RunOptions options = Revoked({2, 2}, Rules::kPollux);
+  options.revocations->save_s = 3600;
+  int shrinks = 0;
+  std::optional<double> lost_before;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    const SimJob& job = *seen.jobs.front().job;
+    if (lost_before) {
+      EXPECT_EQ(job.lost_gpu_s(), *lost_before);
+    }
+    lost_before.reset();
+    if (job.gpus() != 4 || seen.after.empty() || seen.after.begin()->second.size() != 2) return;
+    ++shrinks;
+    lost_before = job.lost_gpu_s();
+  };
+  PlayedAlone(Job("steep", 0, 4, 10'000), "goodput", options);
+  EXPECT_GT(shrinks, 0);
 }
 
 TEST(Rubick, AJobThatWaitsTakesFromTheFlattestCurve) {
