@@ -317,8 +317,8 @@ class Run {
       options_.on_decision({now_s_, active_, allocations_, next, *policy_, shape_});
     }
     LoseWork(left);
-    struck_.clear();
     CarryOut(next);
+    struck_.clear();
     allocations_ = std::move(next);
     NoteInUse();
     return {};
@@ -343,7 +343,7 @@ class Run {
                {.held = static_cast<int>(after.size()) - static_cast<int>(before.size()),
                 .waits = static_cast<int>(after.empty()) - static_cast<int>(before.empty())});
     Note(number, after);
-    if (Same(before, after)) return;
+    if (!struck_.contains(number) && Same(before, after)) return;
     const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
     jobs_[number].Place(PlacementOf(after), now_s_, group);
   }

@@ -186,6 +186,21 @@ TEST(Plans, AJobWithAllOfItsStateOnEachGpuTrainsOnWhereAnotherNodeStays) {
   EXPECT_GT(shrinks, 0);
 }
 
+TEST(Plans, AMoveFromANodeThatGoesCostsAResizeUnderAllRules) {
+  RunOptions options = Revoked({3, 1}, Rules::kRubick);
+  int moves = 0;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    moves += !seen.before.empty() && !seen.after.empty() && seen.before != seen.after ? 1 : 0;
+  };
+  for (const char* policy : {"fifo", "goodput"}) {
+    moves = 0;
+    const RunOutcome run = PlayedAlone(Job("one", 0, 1, 10'000), policy, options);
+    EXPECT_GT(moves, 0) << policy;
+    EXPECT_GE(run.jobs[0].restarts, moves) << policy;
+    EXPECT_EQ(run.gpu_s.paused, 260 * (1 + run.jobs[0].restarts)) << policy;
+  }
+}
+
 TEST(Rubick, AJobThatWaitsTakesFromTheFlattestCurve) {
   const std::vector<TraceJob> jobs{Job("flat", 0, 1, 1000), Job("steep", 70, 1, 1000)};
   EXPECT_EQ(HeldAt(60, jobs, On({1, 2})), (std::vector<int>{2, 0})) << "alone, it has all";
