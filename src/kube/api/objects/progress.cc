@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kTextMax = 64 << 10;
 constexpr size_t kTopMax = 200;
+// Some 30 years. Longer ones are no estimates, and times of the clock end with the year 2262.
+constexpr int64_t kRemainingMax_s = 1'000'000'000;
 
 double GetNumber(const json::Value& root, std::string_view field) {
   const json::Value* value = json::Find(root, {field});
@@ -149,8 +151,9 @@ JobProgress JobProgress::Of(const RankProgress& lead) {
   if (!progress.percentage) progress.percentage = static_cast<int64_t>(share * 100);
   if (lead.steps_per_second <= 0) return progress;
   const double seconds = static_cast<double>(lead.total - step) / lead.steps_per_second;
-  constexpr double kSecondsMax = 1e10;
-  if (seconds < kSecondsMax) progress.remaining_seconds = static_cast<int64_t>(std::ceil(seconds));
+  if (seconds <= static_cast<double>(kRemainingMax_s)) {
+    progress.remaining_seconds = static_cast<int64_t>(std::ceil(seconds));
+  }
   return progress;
 }
 
@@ -184,7 +187,8 @@ std::optional<JobProgress> ProgressOfJob(const json::Value& job) {
     out.percentage = std::min<int64_t>(GetCount(*found, "progressPercentage"), 100);
   }
   if (json::Find(*found, {"estimatedRemainingSeconds"})) {
-    out.remaining_seconds = GetCount(*found, "estimatedRemainingSeconds");
+    out.remaining_seconds =
+        std::min(GetCount(*found, "estimatedRemainingSeconds"), kRemainingMax_s);
   }
   out.updated = ParseTime(json::GetString(*found, {"lastUpdatedTime"})).value_or(WallTime());
   return out;

@@ -48,11 +48,16 @@ TEST(ProgressTest, AJobTellsPercentageAndWhatRemains) {
   EXPECT_FALSE(JobProgress::Of(lead).remaining_seconds);
   lead.steps_per_second = 2;
   EXPECT_EQ(JobProgress::Of(lead).remaining_seconds, 375);
+  lead.steps_per_second = 1e-7;
+  EXPECT_FALSE(JobProgress::Of(lead).remaining_seconds) << "after all times of the clock";
   lead.step = 5000;
   EXPECT_EQ(JobProgress::Of(lead).percentage, 100);
   EXPECT_EQ(JobProgress::Of(lead).remaining_seconds, 0);
   lead.total = 0;
   EXPECT_FALSE(JobProgress::Of(lead).percentage) << "nothing is claimed";
+  json::Value far = json::Object{};
+  json::Set(far, {"status", "progress", "estimatedRemainingSeconds"}, int64_t{1} << 60);
+  EXPECT_EQ(ProgressOfJob(far)->remaining_seconds, 1'000'000'000);
   json::Value job = json::Object{};
   json::Set(job, {"status", "progress"}, JobProgress::Of(lead).ToJson());
   EXPECT_EQ(json::Print(ProgressOfJob(job)->ToJson()), json::Print(JobProgress::Of(lead).ToJson()));
