@@ -12,6 +12,13 @@ namespace swell::cli {
 namespace {
 
 constexpr size_t kNamesShown = 3;
+// As far ahead as the scheduler looks. Users write the times and lengths that are read here.
+constexpr int64_t kAheadMax_s = 1'000'000'000;
+
+// Work that began in the future has not begun.
+WallTime After(WallTime from, int64_t seconds, WallTime now) {
+  return std::min(from, now) + std::chrono::seconds(std::min(seconds, kAheadMax_s));
+}
 
 // When the last of them reaches its limit.
 std::optional<WallTime> LimitOf(const std::vector<const json::Value*>& pods, WallTime now) {
@@ -20,14 +27,14 @@ std::optional<WallTime> LimitOf(const std::vector<const json::Value*>& pods, Wal
     int64_t most = json::GetInt(*pod, {"spec", "activeDeadlineSeconds"});
     if (most <= 0) most = ParseInt(api::Annotation(*pod, api::keys::kMaxRunSeconds)).value_or(0);
     if (most <= 0) return std::nullopt;
-    const WallTime end = api::StartTime(*pod).value_or(now) + std::chrono::seconds(most);
+    const WallTime end = After(api::StartTime(*pod).value_or(now), most, now);
     last = last ? std::max(*last, end) : end;
   }
   return last;
 }
 
 // What the lowest rank estimates, which speaks for all.
-std::optional<WallTime> EstimateOf(const std::vector<const json::Value*>& pods) {
+std::optional<WallTime> EstimateOf(const std::vector<const json::Value*>& pods, WallTime now) {
   std::optional<api::RankProgress> lead;
   for (const json::Value* pod : pods) {
     for (api::RankProgress& rank : api::RanksOf(*pod)) {
@@ -37,7 +44,7 @@ std::optional<WallTime> EstimateOf(const std::vector<const json::Value*>& pods) 
   if (!lead || lead->stalled) return std::nullopt;
   const auto left = api::JobProgress::Of(*lead).remaining_seconds;
   if (!left) return std::nullopt;
-  return lead->changed + std::chrono::seconds(*left);
+  return After(lead->changed, *left, now);
 }
 
 // "a reaches its time limit", "a, b and 3 more end by their own estimates"; empty: there are none.
@@ -60,7 +67,7 @@ std::string EndsText(const std::vector<std::string>& names, bool estimated) {
 std::optional<ExpectedEnd> ExpectedEndOf(const std::vector<const json::Value*>& pods,
                                          WallTime now) {
   const auto limit = LimitOf(pods, now);
-  const auto estimate = EstimateOf(pods);
+  const auto estimate = EstimateOf(pods, now);
   if (estimate && *estimate >= now && (!limit || *estimate < *limit)) {
     return ExpectedEnd{*estimate, true};
   }
