@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kTextMax = 64 << 10;
 constexpr size_t kTopMax = 200;
-// Some 30 years. Longer ones are no estimates, and times of the clock end with the year 2262.
+// Some 30 years: times of the clock end with the year 2262.
 constexpr int64_t kRemainingMax_s = 1'000'000'000;
 
 double GetNumber(const json::Value& root, std::string_view field) {
