@@ -157,7 +157,18 @@ class Run {
                     StrCat(of, " requests ", job.gpus, " GPUs, and plan ", Quote(job.plan), " of ",
                            job.application, " was measured on ", Join(Texts(plan->sizes()), ", ")));
     }
+    if (SizesOf(*plan).empty()) {
+      return Status(Code::kInvalid,
+                    StrCat(of, " trains only where plan ", Quote(job.plan), " of ", job.application,
+                           " was measured: on nodes with more than ",
+                           options_.shape.gpus_per_node(), " GPUs (--cluster NODESxGPUS)"));
+    }
     return plan;
+  }
+
+  // A job that keeps its size is placed anywhere.
+  std::vector<int> SizesOf(const PlanCurve& plan) const {
+    return resizes_ ? plan.SizesOn(options_.shape.gpus_per_node()) : plan.sizes();
   }
 
   static std::vector<std::string> Texts(const std::vector<int>& numbers) {
@@ -174,6 +185,7 @@ class Run {
     options.resize_s = options_.resize_s.value_or(costs.resize_s);
     options.slowdown = costs.slowdown;
     options.plan = plan;
+    if (plan != nullptr) options.sizes = SizesOf(*plan);
     options.first_gpus = options_.shape.gpus_per_node();
     options.experiences = learns_ ? &experiences_ : nullptr;
     if (options_.revocations) options.save_every_s = options_.revocations->save_every_s;
@@ -370,7 +382,7 @@ class Run {
   }
   int LeastOf(const TraceJob& job, const PlanCurve* plan) const {
     if (!resizes_) return job.gpus;
-    return plan != nullptr ? plan->sizes().front() : std::max(1, job.gpus_min);
+    return plan != nullptr ? SizesOf(*plan).front() : std::max(1, job.gpus_min);
   }
   int HeldBy(int number) const {
     const auto held = allocations_.find(number);

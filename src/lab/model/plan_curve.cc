@@ -58,6 +58,17 @@ PlanCurve::PlanCurve(const std::vector<PlanStep>& steps, std::string_view plan) 
   }
 }
 
+std::vector<int> PlanCurve::SizesOn(int gpus_per_node) const {
+  std::vector<int> sizes = anywhere_;
+  for (const auto& [placement, step_s] : measured_) {
+    if (placement.front() > gpus_per_node) continue;
+    sizes.push_back(std::accumulate(placement.begin(), placement.end(), 0));
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
 Placement PlanCurve::NeededPlacement(int gpus, int gpus_per_node) const {
   Placement fastest;
   if (std::binary_search(anywhere_.begin(), anywhere_.end(), gpus)) return fastest;

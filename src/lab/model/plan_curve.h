@@ -35,12 +35,15 @@ class PlanCurve {
 
   // The numbers of GPUs that were measured, in ascending order; empty: the plan was not.
   const std::vector<int>& sizes() const { return sizes_; }
-  // The fastest placement for one of sizes() with at most so many GPUs of a node, where tensors or
-  // pipelines are split: these need one that was measured. Empty: any will do.
+  // Those of sizes() for which nodes of so many GPUs have a placement.
+  std::vector<int> SizesOn(int gpus_per_node) const;
+  // A model whose tensors or pipelines are split needs a placement that was measured: the fastest
+  // one for one of SizesOn(). Empty: any placement will do.
   Placement NeededPlacement(int gpus, int gpus_per_node) const;
-  // On a placement that was not measured: that of as many GPUs on the next larger number of nodes,
-  // else on the largest. Beyond a measured number of GPUs the rest is idle; below the least it is
-  // the time that the least would take in turns. No GPUs: infinite.
+  // A placement that was not measured takes as long as those of as many GPUs on the next larger
+  // number of nodes, or on the largest. Of a number of GPUs that was not measured, those beyond the
+  // next smaller one that was are idle. GPUs fewer than any that were measured do in turns what the
+  // least of these do at once. No GPUs: infinite.
   double StepSeconds(const Placement& placement) const;
   double StepSeconds(int nodes, int gpus) const;
   // Whether a GPU may hold only a part of what training needs to continue.

@@ -40,7 +40,9 @@ TEST(PlanCurve, ASplitModelNeedsAPlacementThatWasMeasured) {
   const PlanCurve curve(kSteps, "122");
   EXPECT_EQ(curve.NeededPlacement(4, 8), (Placement{2, 2})) << "the fastest";
   EXPECT_EQ(curve.NeededPlacement(4, 1), (Placement{1, 1, 1, 1})) << "nodes have one GPU";
-  EXPECT_TRUE(curve.NeededPlacement(8, 2).empty()) << "nodes are too small";
+  EXPECT_EQ(curve.SizesOn(4), (std::vector<int>{4, 8}));
+  EXPECT_EQ(curve.SizesOn(2), (std::vector<int>{4})) << "8 were measured as 4 on a node";
+  EXPECT_EQ(PlanCurve(kSteps, "ga").SizesOn(1), (std::vector<int>{1, 2})) << "trains anywhere";
 }
 
 TEST(PlanCurve, APlanOfWholeCopiesDoesNotSplitTheState) {

@@ -60,6 +60,7 @@ struct JobOptions {
   Experiences* experiences =
       nullptr;                      // shared by the jobs of a run; null: each begins with nothing
   const PlanCurve* plan = nullptr;  // of the job's application; null: it has none
+  std::vector<int> sizes = {};      // with a plan: the numbers of GPUs on which it trains
   int64_t save_every_s = 0;         // of training, for jobs that may lose work; 0: never
 };
 
@@ -87,7 +88,7 @@ class SimJob {
   int group() const { return group_; }  // of its GPUs
   // The numbers of GPUs on which it trains, if it has an execution plan. Null: any.
   const std::vector<int>* sizes() const {
-    return options_.plan == nullptr ? nullptr : &options_.plan->sizes();
+    return options_.plan == nullptr ? nullptr : &options_.sizes;
   }
   // What a model that is split needs for a size; empty: any placement will do.
   Placement NeededPlacement(int gpus, int gpus_per_node) const {

@@ -201,6 +201,16 @@ TEST(Plans, AMoveFromANodeThatGoesCostsAResizeUnderAllRules) {
   }
 }
 
+TEST(Plans, ASplitModelIsRefusedOnNodesThatAreSmallerThanAllThatWereMeasured) {
+  const char* refused =
+      "w.csv: job \"split-0\" trains only where plan \"141\" of split was measured: on nodes with "
+      "more than 2 GPUs (--cluster NODESxGPUS)";
+  EXPECT_EQ(Played({Split("141", 0, 4, 10)}, "goodput", On({4, 2})), refused);
+  EXPECT_EQ(Played({Split("141", 0, 4, 10)}, "rubick", On({4, 2})), refused);
+  EXPECT_EQ(Played({Split("141", 0, 4, 10)}, "fifo", On({4, 2})), "split-0 0-40 x0")
+      << "it keeps its size, and runs on any nodes";
+}
+
 TEST(Rubick, AJobThatWaitsTakesFromTheFlattestCurve) {
   const std::vector<TraceJob> jobs{Job("flat", 0, 1, 1000), Job("steep", 70, 1, 1000)};
   EXPECT_EQ(HeldAt(60, jobs, On({1, 2})), (std::vector<int>{2, 0})) << "alone, it has all";
