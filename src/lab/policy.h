@@ -78,7 +78,7 @@ class Policy {
   // submitted; a job ended, and had its GPUs until then.
   virtual void Submitted(const ActiveJob& /*job*/) {}
   virtual void Ended(int /*number*/) {}
-  // A node was announced to go, and is not in the shape's GPUs any more; or it came back. A
+  // A node is about to go, and the shape does not count its GPUs any more; or it is back. A
   // decision follows.
   virtual void Leaves(int /*node*/) {}
   virtual void Returns(int /*node*/) {}
@@ -102,7 +102,7 @@ struct PolicyKind {
   bool resizes = false;     // else jobs hold the GPUs they requested or none
   bool many_types = false;  // it knows GPUs of several types
   bool nodes_go = false;    // it knows that nodes go and come back, on one type of GPU
-  bool plans = false;       // with resizes: it keeps to the sizes on which a job's plan trains
+  bool plans = false;       // if it resizes: it chooses only sizes on which a job's plan trains
   // How many bytes a decision about so many jobs takes, where that is more than a few for each job.
   double (*bytes)(const ClusterShape& shape, size_t jobs) = nullptr;
   std::unique_ptr<Policy> (*make)(const ClusterShape&) = nullptr;

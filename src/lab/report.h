@@ -44,9 +44,9 @@ struct PolicySummary {
   std::optional<TenantHours> tenant_hours;
   // Where nodes were revoked.
   struct Revoked {
-    double goodput = 0;         // useful part of GPU-seconds, beside the same run without
-    double revocations = 0;     // a trace
-    double lost_gpu_hours = 0;  // a job, of training that was lost
+    double goodput = 0;         // useful part of GPU-seconds, divided by that without revocations
+    double revocations = 0;     // of a trace, on average
+    double lost_gpu_hours = 0;  // of training that was lost, for each job on average
   };
   std::optional<Revoked> revoked;
   uint64_t hash = 0;  // of all decisions in all traces

@@ -19,9 +19,9 @@ struct RevocationOptions {
   double per_node_day = 0;
   int64_t notice_s = 30;
   int64_t away_s = 1800;  // from the end of the notice until the node is back
-  // Writing a checkpoint of a job when the notice comes; empty: as long as a resize of the job.
+  // What writing a checkpoint of a job takes when the notice comes; empty: as long as its resize.
   std::optional<int64_t> save_s;
-  int64_t save_every_s = 600;  // of training, notice or not
+  int64_t save_every_s = 600;  // training between two checkpoints
   uint64_t seed = 1;
 };
 

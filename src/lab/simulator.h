@@ -41,7 +41,7 @@ struct RunOptions {
   std::optional<int64_t> resize_s;
   int64_t round_s =
       0;  // 0: the policy chooses when to decide; else it decides in rounds of this length
-  bool fastest_plans = false;  // jobs with execution plans take the fastest one, not the trace's
+  bool fastest_plans = false;  // jobs with execution plans use the fastest one, not the trace's
   std::optional<RevocationOptions> revocations;  // empty: nodes stay
   std::function<int64_t()> clock_ns;             // to time decisions; null: they are not timed
   std::function<void(const DecisionSeen&)> on_decision;  // may be null
@@ -71,7 +71,7 @@ struct GpuSeconds {
   double held = 0;
   double paused = 0;   // of those: starts, resizes, moves
   double lost = 0;     // of those: training that was done again
-  double vacated = 0;  // held until a notice came, idle for the notice
+  double vacated = 0;  // not of those: held until a notice came, and idle during it
 
   double UsefulPart() const;
   GpuSeconds& operator+=(const GpuSeconds& other);
@@ -97,8 +97,8 @@ Result<RunOutcome> Play(const Trace& trace,
                         const PolicyKind& policy,
                         const RunOptions& options);
 
-// Plays the same without revocations, for the goodput of `outcome`: its useful part of GPU-seconds
-// beside that of this run.
+// Plays the same without revocations. Goodput compares the useful part of the GPU-seconds of
+// `outcome` with that of this run.
 Status AddUndisturbed(const Trace& trace,
                       const ProfileLibrary& profiles,
                       const PolicyKind& policy,

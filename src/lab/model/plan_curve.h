@@ -1,7 +1,7 @@
-// PlanCurve: how long a step takes on each placement under an execution plan that keeps the batch,
-// as the authors of Rubick measured it (docs/lab.md).
+// PlanCurve: how long a step takes on each placement under an execution plan, as the authors of
+// Rubick measured it (docs/lab.md). The batch is the same on all placements.
 //
-// A plan says how a model is spread over GPUs. Three digits are the parts of pipeline, tensor and
+// A plan says how a model is spread over GPUs. Three digits are the degrees of pipeline, tensor and
 // data parallelism ("524": 40 GPUs); a job with such a plan may change the last one. Other plans
 // ("ga", "gc", "zero-dp", "zero-offload") are data parallel on any number of GPUs that was
 // measured.

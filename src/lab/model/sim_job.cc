@@ -178,7 +178,7 @@ void SimJob::Advance(int64_t now_s, int64_t seconds) {
   while (seconds > 0 && !ended()) {
     const int64_t part =
         options_.save_every_s > 0 ? std::min(seconds, options_.save_every_s - unsaved_s_) : seconds;
-    GetOn(now_s, part);
+    TrainOrWork(now_s, part);
     now_s += part;
     seconds -= part;
     unsaved_s_ += part;
@@ -187,7 +187,7 @@ void SimJob::Advance(int64_t now_s, int64_t seconds) {
   }
 }
 
-void SimJob::GetOn(int64_t now_s, int64_t seconds) {
+void SimJob::TrainOrWork(int64_t now_s, int64_t seconds) {
   if (profiles_.empty()) {
     Work(now_s, seconds);
   } else {

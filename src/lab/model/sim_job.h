@@ -61,7 +61,7 @@ struct JobOptions {
       nullptr;                      // shared by the jobs of a run; null: each begins with nothing
   const PlanCurve* plan = nullptr;  // of the job's application; null: it has none
   std::vector<int> sizes = {};      // with a plan: the numbers of GPUs on which it trains
-  int64_t save_every_s = 0;         // of training, for jobs that may lose work; 0: never
+  int64_t save_every_s = 0;         // training between two checkpoints; 0: none is made
 };
 
 class SimJob {
@@ -76,7 +76,8 @@ class SimJob {
   void Advance(int64_t now_s, int64_t seconds);
   // Gives the job other GPUs, all of one group, from now on; empty: none.
   void Place(const Placement& placement, int64_t now_s, int group = 0);
-  // Training goes back to what was saved: at a change of its GPUs, and every `save_every_s`.
+  // Training goes back to the last checkpoint. Checkpoints are made at each change of its GPUs, and
+  // after each `save_every_s` of training.
   void LoseUnsaved();
 
   const TraceJob& trace() const { return trace_; }
@@ -162,7 +163,7 @@ class SimJob {
     double factor = 1;
   };
 
-  // How far its training is saved.
+  // Its training as it was at the last checkpoint.
   struct Saved {
     double progress = 0;
     int epoch = 0;
@@ -170,7 +171,7 @@ class SimJob {
     double work_left = 0;
   };
 
-  void GetOn(int64_t now_s, int64_t seconds);
+  void TrainOrWork(int64_t now_s, int64_t seconds);
   void Save();
   void Train(int64_t now_s, int64_t seconds);
   void Work(int64_t now_s, int64_t seconds);
@@ -208,7 +209,7 @@ class SimJob {
   double paused_gpu_s_ = 0;
   double lost_gpu_s_ = 0;
   Saved saved_;
-  int64_t unsaved_s_ = 0;  // of training since then
+  int64_t unsaved_s_ = 0;  // training since then
   double unsaved_gpu_s_ = 0;
 
   // With a profile.

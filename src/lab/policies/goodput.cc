@@ -150,8 +150,8 @@ class Goodput final : public Policy {
     return curve;
   }
 
-  // A job with an execution plan has sizes of its own, one of which only the duration is known has
-  // some beside the usual ones.
+  // A job with an execution plan has sizes of its own instead of the usual ones. A job of which
+  // only the duration is known has some in addition.
   std::vector<int> SizesFor(const SimJob& job, int most) const {
     std::vector<int> sizes = job.sizes() != nullptr ? *job.sizes() : sizes_;
     const int least = job.GpusMin();
@@ -175,7 +175,7 @@ class Goodput final : public Policy {
         kKeepsAtLeast + kKeepsOfRunning * static_cast<double>(active.job->running_s());
     const double cost_s = static_cast<double>(active.job->options().resize_s);
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
-    // It lost a node: it pays for a change, whatever its size becomes.
+    // A job that lost a node pays for a change, whatever its size becomes.
     const bool pays = plan.held != active.job->gpus();
     const Curve& curve = CurveOf(active);
     plan.sizes = &curve.sizes;
@@ -295,7 +295,7 @@ class Goodput final : public Policy {
     return left;
   }
 
-  // Without this size and larger ones, the job may get a smaller one. Sizes are decided anew.
+  // The job may not have this size or a larger one. The sizes of all jobs are to be decided again.
   void Withdraw(int blocked) {
     Plan& withdrawn = plans_[blocked];
     withdrawn.utility.resize(withdrawn.size);
@@ -332,7 +332,7 @@ class Goodput final : public Policy {
   }
 
   // The planned size, or a smaller one where the free GPUs lie so scattered that it trains faster.
-  // Empty: the job's model is split, and needs a placement that is not there.
+  // Empty: the job's model is split, and the placement that it needs is not free.
   Allocation PlaceWell(const Plan& plan, FreeGpus& free) const {
     const Placement needed = plan.job->NeededPlacement(plan.gpus(), shape_.gpus_per_node());
     if (!needed.empty()) return free.TakeShape(needed);

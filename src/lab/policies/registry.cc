@@ -31,7 +31,7 @@ const std::vector<PolicyKind>& Policies() {
        .many_types = true,
        .make = MakeSia},
       {.name = "rubick",
-       .summary = "GPUs go to the steepest curves, on one node; guaranteed jobs first (MLSys'25)",
+       .summary = "a node's GPUs go where one more adds most; guaranteed jobs first (MLSys'25)",
        .resizes = true,
        .plans = true,
        .make = MakeRubick},

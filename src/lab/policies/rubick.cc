@@ -1,15 +1,22 @@
 // Rubick's allocation (MLSys'25), as its published policy is meant.
 //
-// What a GPU more brings a job, relative to its speed on what it requested, is its slope. In each
-// round the jobs come in turn, those of tenants with a quota first, which are guaranteed, then the
-// higher slope, and large ones last, those that run before those that wait. A job that waits takes
-// what it can use on the node with most free GPUs. Where none are free, the job with the lowest
-// slope on a node gives up GPUs that bring the taker more; for a guaranteed taker, others give
-// until it has two thirds of the speed that it requested. Then the free GPUs of each node go to its
-// job with the highest slope. Jobs that need several nodes first take as few of them as they can,
-// at the end of the round as many as are free. Those with 32 GPUs or more return them in each
-// round, for the others to choose first. A job that was restarted often neither gives, takes nor
-// returns.
+// A job's slope is the speed that one GPU more adds, relative to the job's speed on the GPUs that
+// it requested. Jobs of tenants with a quota are guaranteed. A job that can use more than a node
+// is large.
+//
+// In each round the jobs take their turns. Guaranteed jobs come first, and large ones come last
+// among these and among the others; of the large ones, those that run come before those that wait.
+// Then the higher slope comes first.
+//
+// - A job that waits takes what it can use on the node with most free GPUs.
+// - If no node has enough, jobs on a node give up GPUs, the lowest slope first. They give those
+//   that add more to the taker. To a guaranteed taker, jobs that are not guaranteed give until it
+//   has two thirds of the speed that it requested.
+// - Then the free GPUs of each node go to its job with the highest slope.
+// - A large job first takes as few nodes as it can. At the end of the round it takes as many GPUs
+//   as are free. Those with 32 GPUs or more return them at the beginning of each round, so that
+//   others choose first.
+// - A job that was restarted often neither gives, takes nor returns GPUs.
 //
 // It knows how fast each job trains on each size: its authors fit a model for each application in
 // advance, from a few measurements.
@@ -26,7 +33,7 @@
 namespace swell::lab {
 namespace {
 
-constexpr double kUseful = 1.01;             // a size counts that is faster by more than this
+constexpr double kUseful = 1.01;             // a size counts if it is faster by this factor
 constexpr double kGuaranteedPart = 1 / 1.5;  // of the speed on what was requested
 constexpr int kRestartsSmall = 5;            // after so many it neither gives nor takes GPUs
 constexpr int kRestartsLarge = 7;            // after so many it keeps its nodes
@@ -122,7 +129,7 @@ class Rubick final : public Policy {
     const auto above = std::upper_bound(sizes.begin(), sizes.end(), gpus);
     return above == sizes.begin() ? 0 : *std::prev(above);
   }
-  // The next size beyond what it holds; what it holds: none.
+  // The next size beyond what it holds. Equal to what it holds: there is none.
   int SizeAbove(int number) const {
     const std::vector<int>& sizes = jobs_.at(number).sizes;
     const auto above = std::upper_bound(sizes.begin(), sizes.end(), Held(number));

@@ -69,8 +69,8 @@ void LabInput::Declare(cli::Flags& flags) {
   flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia", "rubick"},
                "whose published simulator to follow: pollux, sia or rubick (default pollux)");
   flags.Choice("--plans", &plans_, "WHICH", {"requested", "fastest"},
-               "how jobs with execution plans are spread over their GPUs: as they requested, or by "
-               "the fastest plan for each placement (default requested)");
+               "plan of jobs with execution plans: the one that each requested, or the fastest one "
+               "on each placement (default requested)");
   flags.Int("--round", &round_s_, "SECONDS",
             "let every policy decide in rounds of this length (default: each policy's own times)");
 }

@@ -29,11 +29,12 @@ void LabRevocations::Declare(cli::Flags& flags) {
              "revoke each node so many times a day on average, at random times (default: nodes "
              "stay)");
   flags.Text("--notice", &notice_, "SPAN",
-             "with --revoke: time between the notice and the end of a node (default 30s)");
-  flags.Text("--away", &away_, "SPAN", "with --revoke: time until the node is back (default 30m)");
+             "with --revoke: time from the notice until the node is gone (default 30s)");
+  flags.Text("--away", &away_, "SPAN",
+             "with --revoke: time from then until the node is back (default 30m)");
   flags.Text("--save-time", &save_time_, "SPAN",
-             "with --revoke: what a job takes to write a checkpoint at a notice (default: as long "
-             "as a resize)");
+             "with --revoke: time that a job needs to write a checkpoint at a notice (default: as "
+             "long as a resize)");
   flags.Text("--save-every", &save_every_, "SPAN",
              "with --revoke: training between two checkpoints of a job (default 10m)");
 }
@@ -76,8 +77,8 @@ std::optional<lab::RevocationOptions> LabRevocations::Options(uint64_t seed) con
 std::string LabRevocations::Note() const {
   return StrCat("Each node was revoked ", rate_, " times a day on average, with ",
                 options_.notice_s, " s of notice, and was away for ", options_.away_s,
-                " s. GOODPUT: GPU time that trained and was not lost, beside the same run without "
-                "revocations.");
+                " s. GOODPUT: the part of GPU time that trained and was not lost, divided by that "
+                "of the same run without revocations.");
 }
 
 }  // namespace swell::ops
