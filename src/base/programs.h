@@ -21,10 +21,10 @@ std::vector<std::string> FindPrograms(std::string_view name, std::string_view pa
 struct SpawnPlan {
   std::vector<std::string> command;  // begins with a path, or with a name that PATH leads to
   std::optional<std::vector<std::string>> environment;  // "A=1"; nullopt: this process's
-  // What descriptors of this process are in the program: {from, to}; from -1: /dev/null.
+  // The program's descriptors: {one of this process, its number there}. -1 stands for /dev/null.
   std::vector<std::pair<int, int>> files;
-  // A process group of its own, so that what it starts can be ended with it, and the signals as a
-  // login shell has them.
+  // The program gets a process group of its own, so that what it starts can be ended with it. Its
+  // signals are set as in a login shell.
   bool own_group = false;
 };
 struct Spawned {

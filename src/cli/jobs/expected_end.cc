@@ -33,7 +33,7 @@ std::optional<WallTime> LimitOf(const std::vector<const json::Value*>& pods, Wal
   return last;
 }
 
-// What the lowest rank estimates, which speaks for all.
+// The estimate of the lowest rank, which holds for all.
 std::optional<WallTime> EstimateOf(const std::vector<const json::Value*>& pods, WallTime now) {
   std::optional<api::RankProgress> lead;
   for (const json::Value* pod : pods) {

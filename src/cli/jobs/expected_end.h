@@ -1,5 +1,5 @@
-// ExpectedEnd: when work has ended by what it told: its time limit, or the time that its script
-// estimates. CouldStart: when a waiting job could start by that.
+// ExpectedEnd: when work will have ended, by its time limit or by the estimate of its script.
+// CouldStart: when a waiting job could start if other work ends so.
 // - Threads: pure functions.
 #pragma once
 
@@ -17,7 +17,7 @@ struct ExpectedEnd {
   WallTime at;
   bool estimated = false;  // by its script; else its time limit ends it
 };
-// `pods` end together. nullopt: none of them tells, or what they told has not come true.
+// `pods` end together. nullopt: they have no limit and no estimate, or run on beyond it.
 std::optional<ExpectedEnd> ExpectedEndOf(const std::vector<const json::Value*>& pods, WallTime now);
 
 struct CouldStart {

@@ -89,7 +89,7 @@ class ChangeFinder {
 
   using Ends = std::vector<size_t>;  // of holders, by their places in the list
 
-  // The first time by which enough has ended, of the work that tells when it ends.
+  // The first time by which enough work has ended. Only work whose end is expected counts.
   void TryExpectedEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
     std::vector<std::pair<ExpectedEnd, Holder>> ends;
     for (Holder& holder : Holders()) {
@@ -468,7 +468,7 @@ class ChangeFinder {
     return node;
   }
 
-  // What a pod needs of a node when no node has as much, even when it is empty.
+  // The resources of which a pod needs more than any node has, even an empty one.
   struct NodeNeed {
     Amounts amounts;
     std::string text;  // "16 GPUs (no node has more than 4)"; empty: some node has all

@@ -16,7 +16,7 @@ struct StartForecast {
   Outcome now;  // what the scheduler does next
   // Each alone starts the job, as part of a sentence: "one more node like node-1".
   std::vector<std::string> changes;
-  // Where enough of the work that holds its GPUs tells when it ends.
+  // nullopt: too little of the work that holds its GPUs has an expected end.
   std::optional<CouldStart> could_start;
 };
 

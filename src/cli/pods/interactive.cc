@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
-// Its containers wait for their node, to be started for the first time or again.
+// No container runs, and at least one waits to be started, for the first time or again.
 bool NoneRuns(const json::Value& pod) {
   bool waits = false;
   for (std::string_view list :

@@ -22,8 +22,8 @@ inline constexpr size_t kOutputKeptMax = 4 << 20;
 // The command's exit code.
 Result<int> RunInteractive(Session& session, InteractiveCommand interactive);
 
-// "exec" of a pod that waits for a node, of which no container runs, or that has ended, and the
-// like, is refused here; the latter in words that kubectl's users know.
+// Refuses `what` ("exec") of a pod that waits for a node, that has no running container, or that
+// has ended. The last refusal has kubectl's words.
 Status CheckHasContainers(const json::Value& pod, std::string_view what);
 
 }  // namespace swell::cli

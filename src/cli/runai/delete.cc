@@ -97,7 +97,7 @@ Command DeleteSpec() {
 
 namespace {
 
-// `kind_summary`: of the form that names the kind of workloads.
+// `kind_summary`: the summary of the commands that name a kind of workloads.
 Command MakeSuspension(const std::string& name,
                        const std::string& summary,
                        const std::string& kind_summary,

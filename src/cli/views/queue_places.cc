@@ -38,14 +38,14 @@ struct Waiting {
     return std::tuple(-priority, !promised, api::CreationTime(Object()).unix_ns,
                       api::Uid(Object()));
   }
-  // It needs places and can have them: its minimum is there, and does not run yet.
+  // It waits for places: the pods of its minimum exist, and not all of them have a node.
   bool IsInQueue() const {
     if (group == nullptr) return true;
     const int64_t placed = api::ScheduledCount(*group);
     const int64_t least = std::max<int64_t>(1, api::MinMembers(*group));
     return placed < least && placed + pods >= least;
   }
-  // Where its namespace belongs to no project.
+  // The project that it names itself. It counts if the namespace belongs to no project.
   std::string_view NamedProject() const {
     return group != nullptr ? api::ProjectOfGroup(*group) : api::Label(*first, api::keys::kProject);
   }

@@ -121,8 +121,7 @@ std::string CrashesText(const JobPass& pass, int64_t crashes) {
                 crashes == 1 ? " time" : " times in a row", ", at its start or soon after it.");
 }
 
-// Members are made again when `delay` is over, and take no places of others until `hold` is over,
-// too.
+// Members are made again when `delay` is over. They preempt nobody until `hold` is over, too.
 std::string StartAfter(JobPass& pass, Duration delay, Duration hold, int64_t crashes) {
   const std::string from = api::FormatTime(pass.now + delay);
   if (delay > Duration::zero()) pass.annotations[api::keys::kStartsFrom] = from;

@@ -206,7 +206,7 @@ std::string WhyChanged(const JobPass& pass,
   return before == 0 ? "resumed" : "room again";
 }
 
-// Members were taken after `last`; those taken before may be a while in stopping.
+// Whether members were taken after `last`. Those that were taken before may take a while to stop.
 bool TakenSince(const JobPass& pass, std::optional<WallTime> last, const std::string& preempted) {
   if (!preempted.empty()) return true;
   return std::any_of(pass.pods.begin(), pass.pods.end(), [&](const auto& named) {
@@ -280,8 +280,8 @@ void ElasticSize::NoteChange(JobPass& pass,
   if (history.size() > kHistoryMax) history.erase(history.begin());
 }
 
-// A shrink is told apart from a preemption of the whole job, whose members may be marked one after
-// the other: those that were counted first are taken back.
+// When the whole job is preempted, its members may be marked one after the other. The first of them
+// look like a shrink; that count is taken back.
 void ElasticSize::CountShrinks(const JobPass& pass,
                                const Now& size,
                                const api::JobSize& known,

@@ -85,7 +85,7 @@ Status PersistState(const LeftState& left, const std::string& folder, WriteProgr
   ::rename(path(*tries).c_str(), path(*tries + 1).c_str());
   Status written = Write(left, AfterTries(left.file, *tries + 1), folder, progress);
   if (MayBeTriedAgain(written)) {
-    // It was not the state's fault.
+    // The state was not the cause: this try does not count.
     ::rename(path(*tries + 1).c_str(), path(*tries).c_str());
   } else {
     ::unlink(path(*tries + 1).c_str());

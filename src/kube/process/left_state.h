@@ -30,12 +30,12 @@ std::string PersistFileOf(const ProcessPod& pod, const std::vector<node::MountSp
 // What a process of the pod left; nullopt: nothing.
 std::optional<LeftState> FindLeftState(const PodStore& store, const ProcessPod& pod);
 
-// Writes it to the checkpoint folder. An error says why it is lost, unless MayBeTriedAgain; only if
-// the agent was killed meanwhile is it found again, twice.
+// Writes it to the checkpoint folder. An error says why it is lost, unless MayBeTriedAgain(). If
+// the agent is killed meanwhile, the state is found again, at most twice.
 Status PersistState(const LeftState& left, const std::string& folder, WriteProgress& progress);
 
-// Whether the state is still there, and time may mend what kept it from the disk: another try as
-// long as nobody drops it.
+// Whether the state is still there after this error, and a later try may succeed. It stays there
+// until DropLeftState().
 bool MayBeTriedAgain(const Status& status);
 void DropLeftState(const LeftState& left);
 

@@ -47,7 +47,7 @@ void TellSaving(const std::string& data_dir, const SavingStates& saving) {
                                          {"written", saving.written},
                                          {"delay", saving.delay},
                                          {"secondsLeft", saving.seconds_left}};
-  // Without it the one who waits knows less.
+  // Without the file, `swell down` can only say less while it waits.
   const Status told = ReplaceFile(*file, json::Print(value), 0600);
   (void)told;
 }

@@ -1,6 +1,6 @@
-// StateWriter: brings the states that processes left in memory to disk. What time may mend (a full
-// disk, another checkpoint of the job that is being written) is tried again for some minutes, with
-// ever longer pauses in which other states have their turn.
+// StateWriter: writes the states that processes left in memory to disk. If a later try may succeed
+// (the disk is full, or another checkpoint of the job is being written), it tries again for some
+// minutes. The pauses grow, and other states have their turn in them.
 //
 // - Threads: the executor's. `write` runs where `background` has it run.
 // - Ownership: the executor outlives what runs in the background, the writer need not.

@@ -41,9 +41,9 @@ class PlanCurve {
   // one for one of SizesOn(). Empty: any placement will do.
   Placement NeededPlacement(int gpus, int gpus_per_node) const;
   // A placement that was not measured takes as long as those of as many GPUs on the next larger
-  // number of nodes, or on the largest. Of a number of GPUs that was not measured, those beyond the
-  // next smaller one that was are idle. GPUs fewer than any that were measured do in turns what the
-  // least of these do at once. No GPUs: infinite.
+  // number of nodes, or on the largest. If a number of GPUs was not measured, only the next smaller
+  // one that was is used, and the other GPUs are idle. If all that were measured are larger, GPUs
+  // do in turns what the least of these do at once. No GPUs: infinite.
   double StepSeconds(const Placement& placement) const;
   double StepSeconds(int nodes, int gpus) const;
   // Whether a GPU may hold only a part of what training needs to continue.

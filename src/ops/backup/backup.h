@@ -28,8 +28,8 @@ Status Backup(const DataDir& dir,
               const std::string& passphrase,
               const PrintLine& print);
 enum class ClusterThere { kIsKept, kIsReplaced };
-// Makes the cluster in `file` the one in `dir`. kConflict if a cluster runs there, or is there and
-// kept. A damaged file changes nothing.
+// Makes the cluster in `file` the one in `dir`. kConflict if a cluster runs in `dir`, or is there
+// and is to be kept. A damaged file changes nothing.
 Status Restore(const DataDir& dir,
                const std::string& file,
                ClusterThere there,

@@ -1,5 +1,5 @@
-// StopWait: how long somebody waits for the end of a cluster. A minute suffices, unless the cluster
-// writes what processes left in memory: then as long as that gets on.
+// StopWait: how long `swell down` waits for the end of a cluster. It waits for a minute. While the
+// cluster writes what processes left in memory, it waits as long as that makes progress.
 // - Threads: a plain value over the file system.
 #pragma once
 
@@ -15,9 +15,9 @@ class StopWait {
  public:
   StopWait(Clock& clock, std::string data_dir);
 
-  // Looks again, every second or so. What there is to say to who waits; empty: nothing new.
+  // Is called every second or so. Returns what to tell the user; empty: nothing new.
   std::string Look();
-  // Nothing has moved for a minute.
+  // There was no progress for a minute.
   bool over() const { return clock_.Steady() >= until_; }
 
  private:

@@ -64,7 +64,7 @@ Result<CelValue> CallAuthority(const CelAuthority& authority,
   if (name == "check" && (of_resource || authority.stage == Stage::kPath)) {
     return Check(authority, text, budget);
   }
-  // RBAC gives rights to whole lists, whatever they are limited to.
+  // RBAC knows no selectors: it gives a right to a whole list or not at all.
   if (of_resource && (name == "fieldSelector" || name == "labelSelector")) return CelOf(authority);
   for (const Part& part : kParts) {
     if (part.name != name || part.of != authority.stage) continue;

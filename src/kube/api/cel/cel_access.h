@@ -14,7 +14,7 @@
 namespace swell::api {
 
 struct CelAccessQuestion {
-  // An account's rights are asked about; without a name, those of the user who made the request.
+  // The account whose rights are asked about. Empty: the user who made the request.
   std::string account_ns, account;
   std::string verb;
   std::string group, resource, subresource, ns, name;

@@ -27,7 +27,7 @@ bool IsNode(const api::UserInfo& user);
 AccessDecision Decide(const Core& core,
                       const api::UserInfo& user,
                       const AccessAttributes& attributes);
-// The same, with the reason of what masters are allowed where their bindings allow it, too.
+// The same. If a binding allows it to a master, too, the reason names that binding.
 AccessDecision DecideWithReason(const Core& core,
                                 const api::UserInfo& user,
                                 const AccessAttributes& attributes);

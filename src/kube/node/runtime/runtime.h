@@ -375,8 +375,8 @@ class Runtime {
                       std::function<void(const Status&)> done) = 0;
   // Writes to disk the state that a training process left in memory when it ended, and releases
   // what a finished pod does not need any more (network, scratch space); its logs stay readable.
-  // `on_delay` says once why the state is not on disk yet, and may still get there; the error of
-  // `done` why it is lost.
+  // If the state is not on disk yet but may still get there, `on_delay` is called once with the
+  // reason. An error of `done` says why the state is lost.
   virtual void Stop(const std::string& pod_uid,
                     std::function<void(const Status&)> on_delay,
                     std::function<void(const Status&)> done) = 0;

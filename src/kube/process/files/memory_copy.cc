@@ -147,8 +147,8 @@ class Folder {
     if (::renameat(dir_.get(), from.c_str(), dir_.get(), to.c_str()) == 0) return Status::Ok();
     return ErrnoStatus(errno, StrCat("rename ", path_, "/", from));
   }
-  // The SDK's processes write under this lock, too. They are their user's, who may keep it for
-  // ever: nobody waits for it here.
+  // The SDK's processes write under this lock, too. A user's process may keep it for ever, so
+  // nobody waits for it here.
   Result<UniqueFd> Lock() const {
     UniqueFd file = OpenLock();
     if (!file.valid() && errno == ENOENT) {
@@ -168,7 +168,7 @@ class Folder {
     return Status(Code::kConflict,
                   StrCat("another checkpoint of the job is being written to ", path_));
   }
-  // What agents left that were killed. Only who has the lock writes such files.
+  // Removes what killed agents left. Only the holder of the lock writes such files.
   void RemoveTemporaries() const {
     const auto names = ListDir(path_);
     if (!names.ok()) return;
@@ -215,8 +215,8 @@ class StateFile {
  public:
   StateFile(UniqueFd file, WriteProgress& progress) : file_(std::move(file)), progress_(progress) {}
 
-  // Takes the room for so many bytes at once: a state that does not fit must not fill the disk of
-  // others first. Not every file system can; then a write fails.
+  // Takes the room for all bytes at once, so that a state that does not fit does not fill the disk
+  // first. Not every file system can do this. On the others, a write fails.
   Status Reserve(uint64_t bytes) {
     const int error =
         ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0 ? 0
@@ -337,12 +337,12 @@ Status WriteFiles(const MemoryCopy& copy, const Folder& folder, WriteProgress& p
   const std::string name = StrCat(step, "-", digest.substr(0, 12), ".state");
   SWELL_RETURN_IF_ERROR(
       WriteManifest(folder, manifest_at, Manifest(copy.index, name, state.size(), digest)));
-  // Both are on disk, so a full one cannot part them any more.
+  // Both are on disk: no disk that is full can keep one of them away any more.
   SWELL_RETURN_IF_ERROR(folder.Rename(state_at, name));
   return folder.Rename(manifest_at, step + ".json");
 }
 
-// With what is missing, as far as that can be known: a quota does not show.
+// Says how much room is missing, if that is known. The room of a disk quota is not.
 Status NoSpace(const MemoryCopy& copy, const Folder& folder) {
   constexpr int64_t kMiB = 1 << 20;
   const auto bytes = static_cast<int64_t>(BytesOf(copy));
