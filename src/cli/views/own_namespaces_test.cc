@@ -64,6 +64,26 @@ TEST_F(OwnNamespacesTest, NodesAreTestedWithoutTheRightToSeeAllPods) {
   EXPECT_EQ(err_, "Only pods in namespaces that you can read are counted.\n");
 }
 
+TEST_F(OwnNamespacesTest, APlaceInTheQueueIsToldAsFarAsItIsSeen) {
+  for (const std::string ns : {"team-a", "default", "team-b"}) {
+    for (const std::string name : {"first", "second"}) {
+      Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name, ", namespace: ", ns,
+                    "}, spec: {schedulerName: swell, containers: [{name: c, image: i}]}}"));
+      server_.executor.Advance(std::chrono::seconds(1));
+    }
+  }
+  AsResearcher();
+  ASSERT_EQ(Run({"swell", "why", "pod/second"}), 0) << err_;
+  EXPECT_NE(out_.find("\nQueue:    2nd of 2 that wait in team-a, by priority and age\n"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"swell", "why", "pod/first", "-n", "default"}), 0) << err_;
+  EXPECT_NE(out_.find("\nQueue:    1st of 2 that wait without a project, as far as you may see, by "
+                      "priority and age\n"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(OwnNamespacesTest, ListsOverAllNamespacesShowTheUsersOwnAndSaySo) {
   Create(
       "{apiVersion: v1, kind: Event, metadata: {name: e, namespace: team-a}, reason: Mine, "
