@@ -21,6 +21,30 @@ constexpr std::string_view kBestEffortTenant = "best-effort";
 constexpr int64_t kPriorityMost = 2'000'001'000;  // of Kubernetes' own classes
 constexpr double kSecondsMax = 1e10;              // three centuries
 
+Result<int> GpusIn(const CsvTable& table, size_t row, size_t column, int64_t least = 1) {
+  SWELL_ASSIGN_OR_RETURN(const int64_t gpus, table.Integer(row, column));
+  if (gpus < least || gpus > kGpusMax) {
+    return table.Wrong(row, column, StrCat("expected ", least, " to ", kGpusMax));
+  }
+  return static_cast<int>(gpus);
+}
+
+// Of an instant, rounded up to whole seconds.
+Result<int64_t> SinceBeginning(const CsvTable& table, size_t row, size_t column) {
+  SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, column));
+  if (seconds < 0 || seconds > kSecondsMax) {
+    return table.Wrong(row, column, "expected seconds since the beginning");
+  }
+  return static_cast<int64_t>(std::ceil(seconds));
+}
+
+// Rounded to whole seconds, at least 1.
+Result<int64_t> DurationIn(const CsvTable& table, size_t row, size_t column) {
+  SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, column));
+  if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, column, "expected seconds");
+  return std::max<int64_t>(1, std::llround(seconds));
+}
+
 Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
   trace.format = "pollux";
   SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("name"));
@@ -33,20 +57,12 @@ Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
     job.name = table.Text(row, name);
     job.application = table.Text(row, application);
     if (job.application.empty()) return table.Wrong(row, application, "expected a name");
-    SWELL_ASSIGN_OR_RETURN(const double submitted, table.Number(row, time));
-    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(job.submitted_s, SinceBeginning(table, row, time));
+    SWELL_ASSIGN_OR_RETURN(job.gpus, GpusIn(table, row, gpus));
     SWELL_ASSIGN_OR_RETURN(job.batch, table.Integer(row, batch));
-    if (submitted < 0 || submitted > kSecondsMax) {
-      return table.Wrong(row, time, "expected seconds since the beginning");
-    }
-    if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
-    }
     if (job.batch < 1 || job.batch > 100'000'000) {
       return table.Wrong(row, batch, "expected 1 to 100000000");
     }
-    job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
-    job.gpus = static_cast<int>(requested);
   }
   return trace;
 }
@@ -70,24 +86,14 @@ Result<Trace> ReadRubick(const CsvTable& table, Trace trace) {
     if (job.application.empty()) return table.Wrong(row, application, "expected a name");
     job.plan = table.Text(row, plan);
     if (job.plan.empty()) return table.Wrong(row, plan, "expected the name of a plan");
-    SWELL_ASSIGN_OR_RETURN(const double submitted, table.Number(row, time));
-    SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, duration));
-    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(job.submitted_s, SinceBeginning(table, row, time));
+    SWELL_ASSIGN_OR_RETURN(job.duration_s, DurationIn(table, row, duration));
+    SWELL_ASSIGN_OR_RETURN(job.gpus, GpusIn(table, row, gpus));
     SWELL_ASSIGN_OR_RETURN(job.steps, table.Integer(row, steps));
     SWELL_ASSIGN_OR_RETURN(const int64_t is_guaranteed, table.Integer(row, guaranteed));
-    if (submitted < 0 || submitted > kSecondsMax) {
-      return table.Wrong(row, time, "expected seconds since the beginning");
-    }
-    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "expected seconds");
-    if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
-    }
     if (job.steps < 1 || job.steps > static_cast<int64_t>(kSecondsMax)) {
       return table.Wrong(row, steps, "expected a number, at least 1");
     }
-    job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
-    job.duration_s = std::max<int64_t>(1, std::llround(seconds));
-    job.gpus = static_cast<int>(requested);
     any_guaranteed |= is_guaranteed != 0;
     job.tenant = is_guaranteed != 0 ? kGuaranteedTenant : kBestEffortTenant;
   }
@@ -109,15 +115,9 @@ Result<Trace> ReadPhilly(const CsvTable& table, Trace trace) {
     job.tenant = table.Text(row, tenant);
     const auto submitted = ParseInstant(table.Text(row, time));
     if (!submitted.ok()) return table.Wrong(row, time, "expected YYYY-MM-DD HH:MM:SS");
-    SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, duration));
-    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
-    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "expected seconds");
-    if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
-    }
+    SWELL_ASSIGN_OR_RETURN(job.duration_s, DurationIn(table, row, duration));
+    SWELL_ASSIGN_OR_RETURN(job.gpus, GpusIn(table, row, gpus));
     job.submitted_s = *submitted;
-    job.duration_s = std::max<int64_t>(1, std::llround(seconds));
-    job.gpus = static_cast<int>(requested);
   }
   return trace;
 }
@@ -134,26 +134,19 @@ Result<Trace> ReadOpenb(const CsvTable& table, Trace trace) {
   SWELL_ASSIGN_OR_RETURN(const size_t scheduled, table.Column("scheduled_time"));
   int64_t last = 0;
   for (size_t row = 0; row < table.rows(); ++row) {
-    SWELL_ASSIGN_OR_RETURN(const int64_t end, table.Integer(row, deleted));
-    if (end < 0 || end > static_cast<int64_t>(kSecondsMax)) {
-      return table.Wrong(row, deleted, "expected seconds since the beginning");
-    }
+    SWELL_ASSIGN_OR_RETURN(const int64_t end, SinceBeginning(table, row, deleted));
     last = std::max(last, end);
   }
   for (size_t row = 0; row < table.rows(); ++row) {
-    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
-    SWELL_ASSIGN_OR_RETURN(const int64_t end, table.Integer(row, deleted));
+    SWELL_ASSIGN_OR_RETURN(const int requested, GpusIn(table, row, gpus, 0));
+    SWELL_ASSIGN_OR_RETURN(const int64_t end, SinceBeginning(table, row, deleted));
     const bool runs = end == last && table.Text(row, phase) == "Running";
-    if (requested < 0 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("expected 0 to ", kGpusMax));
-    }
     if (requested == 0 || runs || table.Text(row, scheduled).empty()) {
       ++trace.left_out;
       continue;
     }
-    SWELL_ASSIGN_OR_RETURN(const int64_t submitted, table.Integer(row, created));
-    SWELL_ASSIGN_OR_RETURN(const int64_t began, table.Integer(row, scheduled));
-    if (submitted < 0) return table.Wrong(row, created, "expected seconds since the beginning");
+    SWELL_ASSIGN_OR_RETURN(const int64_t submitted, SinceBeginning(table, row, created));
+    SWELL_ASSIGN_OR_RETURN(const int64_t began, SinceBeginning(table, row, scheduled));
     if (began < submitted || began > end) {
       return table.Wrong(row, scheduled, "expected a time between creation and deletion");
     }
@@ -161,7 +154,7 @@ Result<Trace> ReadOpenb(const CsvTable& table, Trace trace) {
     job.name = table.Text(row, name);
     job.submitted_s = submitted;
     job.duration_s = std::max<int64_t>(1, end - began);
-    job.gpus = static_cast<int>(requested);
+    job.gpus = requested;
   }
   return trace;
 }
@@ -250,24 +243,17 @@ Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
     job.name = table.Text(row, name);
     job.tenant = table.Text(row, tenant);
     SWELL_RETURN_IF_ERROR(ReadRights(table, row, job));
-    SWELL_ASSIGN_OR_RETURN(job.submitted_s, table.Integer(row, time));
-    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(job.submitted_s, SinceBeginning(table, row, time));
+    SWELL_ASSIGN_OR_RETURN(job.gpus, GpusIn(table, row, gpus));
     SWELL_ASSIGN_OR_RETURN(const int64_t most, table.Integer(row, gpus_max));
     SWELL_ASSIGN_OR_RETURN(job.duration_s, table.Integer(row, duration));
-    if (job.submitted_s < 0 || job.submitted_s > static_cast<int64_t>(kSecondsMax)) {
-      return table.Wrong(row, time, "expected seconds since the beginning");
-    }
-    if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
-    }
-    if (most < requested || most > kGpusMax) {
+    if (most < job.gpus || most > kGpusMax) {
       return table.Wrong(row, gpus_max,
                          StrCat("expected a number from that of gpus to ", kGpusMax));
     }
     if (job.duration_s < 1 || job.duration_s > static_cast<int64_t>(kSecondsMax)) {
       return table.Wrong(row, duration, "expected seconds, at least 1");
     }
-    job.gpus = static_cast<int>(requested);
     job.gpus_max = static_cast<int>(most);
     if (job.gpus_min > job.gpus) {
       return table.Wrong(row, *table.Column("gpus_min"), "expected at most that of gpus");

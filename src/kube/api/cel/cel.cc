@@ -318,8 +318,10 @@ class Evaluator {
       SWELL_RETURN_IF_ERROR(TakeEntries(made, fold));
     } else if (macro == "transformMap") {
       fold.members.emplace_back(key, std::move(made));
+    } else if (makes) {
+      fold.kept.push_back(std::move(made));
     } else {
-      fold.kept.push_back(makes ? std::move(made) : item);
+      fold.kept.push_back(item);
     }
     return std::optional<CelValue>();
   }
