@@ -17,7 +17,6 @@
 #include "base/result.h"
 #include "cli/views/events_view.h"
 #include "cli/views/job_view.h"
-#include "cli/views/queue_places.h"
 #include "json/value.h"
 #include "ui/state/cluster_state.h"
 #include "ui/state/rights.h"
@@ -87,8 +86,6 @@ json::Object EventRow(const cli::EventView& view, const json::Value& event);
 json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
 // The job's place among what waits in its project; null: it has none.
-json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places);
-// The same for one job.
 json::Value QueueOf(const cli::JobView& job, const ViewInput& input);
 bool Runs(const cli::JobView& job);
 // Since when the job waits: since it was made, lost its places, or was resumed. nullopt: it does

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/views/job_report.h"
+#include "cli/views/queue_places.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
@@ -47,17 +48,23 @@ cli::QueuePlaces QueuePlacesOf(const ViewInput& input) {
           hides ? Seen::kPart : Seen::kAll};
 }
 
-}  // namespace
-
-json::Value QueueOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+// Of a row. A job that starts moves up all that wait behind it, and each row that changes is sent
+// to every tab; so only the first places are told, and not how many wait.
+json::Value PlaceOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+  constexpr int64_t kPlacesTold = 20;
   const json::Value* pod = WaitingPod(job);
-  const auto place = pod == nullptr ? std::nullopt : places.Find(*pod);
-  return place ? place->Json() : nullptr;
+  const auto found = pod == nullptr ? std::nullopt : places.Find(*pod);
+  const bool told = found && found->of > 1 && found->place > 0 && found->place <= kPlacesTold;
+  return told ? json::Value(found->place) : nullptr;
 }
 
+}  // namespace
+
 json::Value QueueOf(const cli::JobView& job, const ViewInput& input) {
+  const json::Value* pod = WaitingPod(job);
   // Most jobs do not wait, and all pods are looked at.
-  return WaitingPod(job) == nullptr ? nullptr : QueueOf(job, QueuePlacesOf(input));
+  const auto place = pod == nullptr ? std::nullopt : QueuePlacesOf(input).Find(*pod);
+  return place ? place->Json() : nullptr;
 }
 
 bool Runs(const cli::JobView& job) { return job.RunningPods() > 0 || job.status == "Running"; }
@@ -137,7 +144,7 @@ Result<json::Value> WorkloadsView(const ViewInput& input) {
   const cli::QueuePlaces places = QueuePlacesOf(input);
   for (const cli::JobView& job : *jobs) {
     json::Object row = WorkloadRow(job, input);
-    row["queue"] = QueueOf(job, places);
+    row["place"] = PlaceOf(job, places);
     if (const auto of = projects.find(job.ns); of != projects.end()) row["project"] = of->second;
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));

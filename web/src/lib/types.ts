@@ -156,7 +156,8 @@ export interface WorkloadRow {
   preemptible?: boolean | null;
   members: { running: number; requested: number; min?: number | null; max?: number | null };
   gpus: { requested: number; held: number };
-  queue?: QueuePlace | null; // of one that waits for GPUs or other room
+  place?: number | null; // in its project's queue, of the first that wait there
+  queue?: QueuePlace | null; // the same on its own page, of any that waits
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now: since it was made, or stopped
   runSeconds?: number | null;

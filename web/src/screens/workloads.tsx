@@ -23,18 +23,8 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
-const whyTitle = ({ queue, reason }: WorkloadRow) =>
-  [queue && queue.of > 1 && `It is ${queue.text}.`, reason].filter(Boolean).join('\n') || undefined;
-
-// "2 of 7": the second of those that wait in its project.
-function QueueCell({ queue }: { queue: WorkloadRow['queue'] }) {
-  if (!queue) return <>–</>;
-  return (
-    <span class="nowrap" title={queue.text}>
-      {queue.place ?? '?'} of {queue.of}
-    </span>
-  );
-}
+const whyTitle = ({ place, reason }: WorkloadRow) =>
+  [place && `It has place ${place} in the queue of its project.`, reason].filter(Boolean).join('\n') || undefined;
 
 // Whole minutes, and from ten hours on whole hours: the word of the state needs the room.
 function roundWait(seconds: number): number {
@@ -79,12 +69,8 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     value: (row) => row.reason,
     cell: (row) => (
       <span class="cut two muted" title={whyTitle(row)}>
-        {row.queue && row.queue.of > 1 && row.queue.place !== null && (
-          <strong>
-            Place {row.queue.place} of {row.queue.of}.{' '}
-          </strong>
-        )}
-        {reasonText(row) || (row.queue ? '' : '–')}
+        {row.place && <strong>Place {row.place}. </strong>}
+        {reasonText(row) || (row.place ? '' : '–')}
       </span>
     ),
     width: 170,
@@ -158,10 +144,10 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     spare: 10,
   },
   {
-    key: 'queue',
+    key: 'place',
     title: 'Queue',
-    value: (row) => row.queue?.place,
-    cell: (row) => <QueueCell queue={row.queue} />,
+    value: (row) => row.place,
+    cell: (row) => row.place ?? '–',
     width: 84,
     grow: 0.3,
     num: true,

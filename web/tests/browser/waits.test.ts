@@ -11,9 +11,8 @@ test('a workload that waits tells its place among those of its project, in the l
   const row = one.fake.world.jobs.find((job) => job.queue?.place === 2);
   const queue = row?.queue;
   assert.ok(row && queue);
-  const place = `2 of ${queue.of}`;
   await go(page, `/workloads?q=${row.name}`, 'Workloads');
-  await page.waitForSelector(`.grid-body [title^="It is ${queue.text}."]:has-text("Place ${place}.")`);
+  await page.waitForSelector('.grid-body [title^="It has place 2 in the queue"]:has-text("Place 2.")');
   await go(page, pageOf(row), row.name);
   await page.waitForSelector('.facts div:has(dt:text-is("Has waited"))');
   assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Throughput|Running for|Lost work/, 'it has not run');

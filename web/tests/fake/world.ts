@@ -171,6 +171,7 @@ function queue(jobs: WorkloadRow[]): void {
     const place = line.indexOf(row) + 1;
     const text = `number ${place} of ${line.length} that wait in ${row.project}, by priority and age`;
     row.queue = { project: row.project ?? '', of: line.length, place, text };
+    row.place = line.length > 1 && place <= 20 ? place : null;
     row.waitsSince = row.created;
   }
 }

@@ -184,7 +184,7 @@ size_t CelObjectBytes(const CelObject& object) {
   const auto* version = std::get_if<CelVersion>(&object.is);
   if (version == nullptr) return 0;
   size_t bytes = version->build.size();
-  for (const std::string& part : version->before) bytes += part.size() + sizeof(part);
+  for (const std::string& part : version->before) bytes += part.size() + sizeof(std::string);
   return bytes;
 }
 

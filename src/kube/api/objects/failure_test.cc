@@ -73,10 +73,10 @@ TEST(FailureClass, TheLastThingThatItSaidDecides) {
            {nan + "Loss is nan, stopping training\n", "NotANumber"},
            {nan + trace + "FloatingPointError: loss is NaN at step 9\n", "NotANumber"},
            {nan + trace + "    assert torch.isfinite(loss)\nAssertionError\n", "NotANumber"},
-           {trace +
-                "FloatingPointError: loss is NaN\n\nDuring handling of the above exception, "
-                "another exception occurred:\n\n" +
-                trace + "ValueError: no checkpoint to go back to\n",
+           {StrCat(trace,
+                   "FloatingPointError: loss is NaN\n\nDuring handling of the above exception, "
+                   "another exception occurred:\n\n",
+                   trace, "ValueError: no checkpoint to go back to\n"),
             "NotANumber"},
            {"ValueError: a bad sample was left out\nLoss is NaN, aborting\n", "NotANumber"},
            // Every class gives way to what comes after it.

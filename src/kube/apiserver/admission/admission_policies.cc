@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 constexpr size_t kMostParams = 1000;
-constexpr size_t kMostMessageBytes = 5 * 1024;
-constexpr size_t kMostNoteBytes = 10 * 1024;
+constexpr size_t kMostMessageBytes = size_t{5} * 1024;
+constexpr size_t kMostNoteBytes = size_t{10} * 1024;
 
 // An expression of a policy. Without a program, `problem` says why it cannot run.
 struct Expression {
