@@ -29,7 +29,7 @@ Result<int> GpusIn(const CsvTable& table, size_t row, size_t column, int64_t lea
   return static_cast<int>(gpus);
 }
 
-// Of an instant, rounded up to whole seconds.
+// The result is rounded up to whole seconds.
 Result<int64_t> SinceBeginning(const CsvTable& table, size_t row, size_t column) {
   SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, column));
   if (seconds < 0 || seconds > kSecondsMax) {
@@ -38,7 +38,7 @@ Result<int64_t> SinceBeginning(const CsvTable& table, size_t row, size_t column)
   return static_cast<int64_t>(std::ceil(seconds));
 }
 
-// Rounded to whole seconds, at least 1.
+// The result is rounded to whole seconds, and at least 1.
 Result<int64_t> DurationIn(const CsvTable& table, size_t row, size_t column) {
   SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, column));
   if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, column, "expected seconds");
