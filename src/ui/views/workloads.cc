@@ -48,8 +48,8 @@ cli::QueuePlaces QueuePlacesOf(const ViewInput& input) {
           hides ? Seen::kPart : Seen::kAll};
 }
 
-// Of a row. A job that starts moves up all that wait behind it, and each row that changes is sent
-// to every tab; so only the first places are told, and not how many wait.
+// A job that starts moves up all that wait behind it, and each row that changes is sent to every
+// tab. So rows tell only the first places, and not how many wait.
 json::Value PlaceOf(const cli::JobView& job, const cli::QueuePlaces& places) {
   constexpr int64_t kPlacesTold = 20;
   const json::Value* pod = WaitingPod(job);
