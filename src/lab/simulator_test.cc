@@ -94,6 +94,23 @@ TEST(Simulator, OtherDecisionsGiveAnotherHash) {
   EXPECT_EQ(hashes.size(), 3u);
 }
 
+// The hash is the same on every machine: neither policy uses the C library's logarithms.
+TEST(Simulator, PlaysTheExampleThatIsInTheTree) {
+  const std::string here = __FILE__;
+  const auto trace =
+      ReadTrace(here.substr(0, here.rfind("/src/lab/")) + "/examples/lab/two-teams.csv");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  RunOptions options;
+  options.shape = {2, 8};
+  for (const auto& [policy, hash] : {std::pair("tiresias", 0x57e651cd12efe14dULL),
+                                     std::pair("shortest", 0x8f24b8a910b5273bULL)}) {
+    const auto run = Play(*trace, ProfileLibrary(), **FindPolicy(policy), options);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->jobs.size(), 120u) << policy;
+    EXPECT_EQ(run->hash, hash) << policy;
+  }
+}
+
 TEST(Simulator, EqualInputGivesEqualDecisions) {
   const Trace trace = ToyTrace({{"a", 0, 1}, {"b", 10, 2}, {"c", 200, 1}, {"d", 205, 2}});
   const ProfileLibrary library = ToyProfiles();
