@@ -24,7 +24,7 @@ struct DeploymentController::Pass {
   json::SharedValue fresh;             // the ReplicaSet of the present template, or null
   std::vector<json::SharedValue> old;  // the others, oldest first
   json::Object annotations;            // to be set on the Deployment
-  std::string created;  // the new ReplicaSet, when this pass has made it
+  std::string created;                 // the new ReplicaSet, when this pass has made it
   bool collided = false;
 
   std::vector<json::SharedValue> All() const {
