@@ -7,7 +7,7 @@
 namespace swell::lab {
 namespace {
 
-constexpr double kDay_s = 86'400;
+constexpr double kDaySeconds = 86'400;
 
 }  // namespace
 
@@ -15,11 +15,12 @@ constexpr double kDay_s = 86'400;
 double Exponential(Random& random) {
   for (int whole = 0;; ++whole) {
     const double first = random.Unit();
-    double last = first;
+    double last = first, next = first;
     int length = 0;  // of the falling run that begins with `first`
-    for (double next = first; next <= last; next = random.Unit()) {
+    while (next <= last) {
       last = next;
       ++length;
+      next = random.Unit();
     }
     if (length % 2 == 1) return whole + first;
   }
@@ -34,7 +35,8 @@ Revocations::Revocations(int nodes, const RevocationOptions& options) : options_
 }
 
 void Revocations::AddGoing(int node, int64_t there_since_s) {
-  const double there_s = std::floor(Exponential(random_[node]) * (kDay_s / options_.per_node_day));
+  const double there_s =
+      std::floor(Exponential(random_[node]) * (kDaySeconds / options_.per_node_day));
   changes_.push({there_since_s + 1 + static_cast<int64_t>(there_s), node, false});
 }
 

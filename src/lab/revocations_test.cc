@@ -50,7 +50,7 @@ TEST(Revocations, ANodeIsBackAfterTheNoticeAndItsTimeAway) {
   Revocations revocations(16, options);
   std::map<int, int64_t> gone;  // since when
   int64_t last = 0, announced = 0;
-  while (last < 10 * 86'400) {
+  while (last < int64_t{10} * 86'400) {
     const NodeChange change = revocations.Take();
     EXPECT_GE(change.at_s, last);
     last = change.at_s;
@@ -203,7 +203,7 @@ Trace Crowd(int jobs, int64_t duration_s) {
     TraceJob job = Known("", 1, duration_s / 10 + static_cast<int64_t>(random.Below(duration_s)));
     job.name = StrCat("job-", i);
     job.tenant = tenants[random.Below(3)];
-    job.submitted_s = static_cast<int64_t>(random.Below(250 * jobs));
+    job.submitted_s = static_cast<int64_t>(random.Below(uint64_t{250} * jobs));
     trace.jobs.push_back(job);
   }
   return trace;

@@ -34,7 +34,7 @@ constexpr double kCrossover = 0.9;
 constexpr double kReset = 0.1;      // of a job's row, to what it holds
 constexpr double kClearsRow = 0.1;  // of a row, that some of its nodes are cleared
 constexpr double kClears = 0.1;     // of such a node
-constexpr double kRestart_s = 30;
+constexpr double kRestartSeconds = 30;
 constexpr int kNodesMax = 16;     // of one job
 constexpr double kLeast = 0.001;  // of a speed-up, so that one job without GPUs is not all
 
@@ -375,7 +375,8 @@ class Pollux final : public Policy {
     for (const ActiveJob* active : order) {
       const SimJob& job = *active->job;
       const auto age = static_cast<double>(now_s - job.trace().submitted_s);
-      const double factor = std::max(age - job.restarts() * kRestart_s, 0.0) / (age + kRestart_s);
+      const double factor =
+          std::max(age - job.restarts() * kRestartSeconds, 0.0) / (age + kRestartSeconds);
       factors_[active->number] = factor;
       contenders.push_back(
           {active->number, SpeedUps(job, job.GpusMax(shape_.gpus(), 1), fair), factor});
