@@ -9,15 +9,15 @@ namespace swell::ops {
 namespace {
 
 constexpr int kRateMax = 1'000;
-constexpr int64_t kSpanMax_s = int64_t{365} * 86'400;
+constexpr int64_t kSpanMaxSeconds = int64_t{365} * 86'400;
 
 // Whole seconds.
 Result<int64_t> ReadSpan(std::string_view flag, std::string_view text, int64_t least_s) {
   SWELL_ASSIGN_OR_RETURN(const Duration span, cli::ParseDuration(text, flag));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(span).count();
-  if (seconds < least_s || seconds > kSpanMax_s) {
-    return cli::Misuse(
-        StrCat(flag, " ", Quote(text), ": expected ", least_s, "s to ", kSpanMax_s / 86'400, "d"));
+  if (seconds < least_s || seconds > kSpanMaxSeconds) {
+    return cli::Misuse(StrCat(flag, " ", Quote(text), ": expected ", least_s, "s to ",
+                              kSpanMaxSeconds / 86'400, "d"));
   }
   return seconds;
 }
