@@ -13,11 +13,11 @@ namespace {
 
 constexpr size_t kNamesShown = 3;
 // As far ahead as the scheduler looks. Users write the times and lengths that are read here.
-constexpr int64_t kAheadMax_s = 1'000'000'000;
+constexpr int64_t kAheadMaxSeconds = 1'000'000'000;
 
 // Work that began in the future has not begun.
 WallTime After(WallTime from, int64_t seconds, WallTime now) {
-  return std::min(from, now) + std::chrono::seconds(std::min(seconds, kAheadMax_s));
+  return std::min(from, now) + std::chrono::seconds(std::min(seconds, kAheadMaxSeconds));
 }
 
 // When the last of them reaches its limit.

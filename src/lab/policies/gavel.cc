@@ -62,7 +62,7 @@ class Gavel final : public Policy {
   };
 
   // A job begins as if it had been half a round in each group, so that parts can be compared.
-  static constexpr double kBeginsWith_s = 180;
+  static constexpr double kBeginsWithSeconds = 180;
 
   void Account(int64_t now_s) {
     const auto passed = static_cast<double>(now_s - since_s_);
@@ -94,10 +94,10 @@ class Gavel final : public Policy {
       State& state = kept[active.number];
       for (size_t g = 0; g < group_s_.size(); ++g) {
         state.speed.push_back(SpeedOf(*active.job, static_cast<int>(g)));
-        group_s_[g] += kBeginsWith_s;
+        group_s_[g] += kBeginsWithSeconds;
       }
       state.parts.assign(group_s_.size(), 0);
-      state.had_s.assign(group_s_.size(), kBeginsWith_s);
+      state.had_s.assign(group_s_.size(), kBeginsWithSeconds);
     }
     states_ = std::move(kept);
     return differ;

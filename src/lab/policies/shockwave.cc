@@ -30,7 +30,7 @@ namespace {
 
 // Those of the published runs on 32 GPUs.
 constexpr int kRounds = 20;
-constexpr double kRound_s = 120;
+constexpr double kRoundSeconds = 120;
 constexpr double kOfLongest = 0.001;  // of the goal, by second of the longest rest
 constexpr double kLatePower = 12;
 constexpr double kLastRoundPower = 100;  // of a late job that one more round completes
@@ -59,10 +59,10 @@ struct Contender {
   bool runs = false;     // now
 
   double Utility(int more) const {
-    const double done_s = std::min(total_s, total_s - left_s + more * kRound_s);
+    const double done_s = std::min(total_s, total_s - left_s + more * kRoundSeconds);
     return priority * LogOfProgress(done_s / total_s);
   }
-  double RestAfter(int more) const { return std::max(0.0, left_s - more * kRound_s); }
+  double RestAfter(int more) const { return std::max(0.0, left_s - more * kRoundSeconds); }
 };
 
 // How many rounds of the window each job gets.
@@ -101,7 +101,7 @@ class Window {
   }
 
   static int Least(const Contender& job, double bound_s) {
-    const double over = std::ceil((job.left_s - bound_s) / kRound_s - 1e-9);
+    const double over = std::ceil((job.left_s - bound_s) / kRoundSeconds - 1e-9);
     return std::max(job.rounds_least, static_cast<int>(std::clamp(over, 0.0, kRounds + 1.0)));
   }
 
@@ -245,7 +245,7 @@ class Shockwave final : public Policy {
 
   void Plan(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) {
     const auto now_at = static_cast<double>(now_s);
-    const double window_end = now_at + kRounds * kRound_s;
+    const double window_end = now_at + kRounds * kRoundSeconds;
     const double share = Share(jobs.size());
     std::vector<Contender> contenders;
     bool in_time = true;
@@ -259,7 +259,7 @@ class Shockwave final : public Policy {
       job.left_s = active.job->RemainingSeconds(PlacementFor(*active.job));
       job.runs = now.contains(active.number);
       in_time &= end >= window_end;
-      const double over = std::ceil((job.left_s - (end - window_end) * share) / kRound_s);
+      const double over = std::ceil((job.left_s - (end - window_end) * share) / kRoundSeconds);
       job.rounds_least = static_cast<int>(std::clamp(over, 0.0, kRounds + 1.0));
     }
     if (!in_time || !Window(contenders, shape_.gpus()).Fill()) {
@@ -280,7 +280,7 @@ class Shockwave final : public Policy {
     const double late = (now_s + job.left_s / share) / end;
     if (late <= 1) return 1;
     return std::min(kPriorityMax,
-                    std::pow(late, job.left_s < kRound_s ? kLastRoundPower : kLatePower));
+                    std::pow(late, job.left_s < kRoundSeconds ? kLastRoundPower : kLatePower));
   }
 
   // The jobs of each round: those that cannot wait any more, then the urgent, then those that run.
@@ -300,7 +300,7 @@ class Shockwave final : public Policy {
         job.runs = job.gpus <= left;
         if (!job.runs) return;
         left -= job.gpus;
-        job.left_s -= kRound_s;
+        job.left_s -= kRoundSeconds;
         job.rounds = std::max(0, job.rounds - 1);
         chosen.push_back(job.number);
       };

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kTextMax = 64 << 10;
 constexpr size_t kTopMax = 200;
 // Some 30 years: times of the clock end with the year 2262.
-constexpr int64_t kRemainingMax_s = 1'000'000'000;
+constexpr int64_t kRemainingMaxSeconds = 1'000'000'000;
 
 double GetNumber(const json::Value& root, std::string_view field) {
   const json::Value* value = json::Find(root, {field});
@@ -151,7 +151,7 @@ JobProgress JobProgress::Of(const RankProgress& lead) {
   if (!progress.percentage) progress.percentage = static_cast<int64_t>(share * 100);
   if (lead.steps_per_second <= 0) return progress;
   const double seconds = static_cast<double>(lead.total - step) / lead.steps_per_second;
-  if (seconds <= static_cast<double>(kRemainingMax_s)) {
+  if (seconds <= static_cast<double>(kRemainingMaxSeconds)) {
     progress.remaining_seconds = static_cast<int64_t>(std::ceil(seconds));
   }
   return progress;
@@ -188,7 +188,7 @@ std::optional<JobProgress> ProgressOfJob(const json::Value& job) {
   }
   if (json::Find(*found, {"estimatedRemainingSeconds"})) {
     out.remaining_seconds =
-        std::min(GetCount(*found, "estimatedRemainingSeconds"), kRemainingMax_s);
+        std::min(GetCount(*found, "estimatedRemainingSeconds"), kRemainingMaxSeconds);
   }
   out.updated = ParseTime(json::GetString(*found, {"lastUpdatedTime"})).value_or(WallTime());
   return out;
