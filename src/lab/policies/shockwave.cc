@@ -214,7 +214,7 @@ class Shockwave final : public Policy {
     for (const ActiveJob& active : jobs) {
       const auto found = states_.find(active.number);
       if (found != states_.end()) {
-        kept.emplace(active.number, std::move(found->second));
+        kept.emplace(active.number, found->second);
         continue;
       }
       differ = true;
