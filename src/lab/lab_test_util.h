@@ -57,7 +57,18 @@ inline Trace ToyTrace(std::initializer_list<std::tuple<const char*, int64_t, int
   return trace;
 }
 
-// "NAME START-END xRESTARTS, ..." of a policy on a cluster; an error's words instead.
+// "NAME START-END xRESTARTS, ...", or an error's words.
+inline std::string TextOf(const Result<RunOutcome>& run) {
+  if (!run.ok()) return run.status().message();
+  std::string text;
+  for (const JobOutcome& job : run->jobs) {
+    text += StrCat(text.empty() ? "" : ", ", job.name, " ", job.started_s, "-", job.ended_s, " x",
+                   job.restarts);
+  }
+  return text;
+}
+
+// The text of a run of a policy on a cluster.
 inline std::string Outcome(const Trace& trace,
                            std::string_view policy,
                            const ClusterShape& shape,
@@ -66,14 +77,7 @@ inline std::string Outcome(const Trace& trace,
   options.shape = shape;
   options.round_s = round_s;
   const ProfileLibrary library = ToyProfiles({"aws", "fast"});
-  const auto run = Play(trace, library, **FindPolicy(policy), options);
-  if (!run.ok()) return run.status().message();
-  std::string text;
-  for (const JobOutcome& job : run->jobs) {
-    text += StrCat(text.empty() ? "" : ", ", job.name, " ", job.started_s, "-", job.ended_s, " x",
-                   job.restarts);
-  }
-  return text;
+  return TextOf(Play(trace, library, **FindPolicy(policy), options));
 }
 
 }  // namespace swell::lab

@@ -52,20 +52,12 @@ TraceJob Split(const std::string& plan, int64_t submitted_s, int gpus, int64_t s
   return job;
 }
 
-// "NAME START-END xRESTARTS, ...", or an error's words.
 std::string Played(std::vector<TraceJob> jobs,
                    std::string_view policy,
                    RunOptions options,
                    const ProfileLibrary& library = PlanProfiles()) {
   const Trace trace{"w.csv", "rubick", std::move(jobs)};
-  const auto run = Play(trace, library, **FindPolicy(policy), options);
-  if (!run.ok()) return run.status().message();
-  std::string text;
-  for (const JobOutcome& job : run->jobs) {
-    text += StrCat(text.empty() ? "" : ", ", job.name, " ", job.started_s, "-", job.ended_s, " x",
-                   job.restarts);
-  }
-  return text;
+  return TextOf(Play(trace, library, **FindPolicy(policy), options));
 }
 
 RunOptions On(ClusterShape shape, Rules rules = Rules::kPollux) {
