@@ -1,6 +1,7 @@
 // The view `workloads`: one row per job of any kind.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "base/strings.h"
 #include "cli/views/job_report.h"
@@ -50,10 +51,9 @@ cli::QueuePlaces QueuePlacesOf(const ViewInput& input) {
 
 // A job that starts moves up all that wait behind it, and each row that changes is sent to every
 // tab. So rows tell only the first places, and not how many wait.
-json::Value PlaceOf(const cli::JobView& job, const cli::QueuePlaces& places) {
+json::Value PlaceOf(const json::Value& pod, const cli::QueuePlaces& places) {
   constexpr int64_t kPlacesTold = 20;
-  const json::Value* pod = WaitingPod(job);
-  const auto found = pod == nullptr ? std::nullopt : places.Find(*pod);
+  const auto found = places.Find(pod);
   const bool told = found && found->of > 1 && found->place > 0 && found->place <= kPlacesTold;
   return told ? json::Value(found->place) : nullptr;
 }
@@ -141,10 +141,14 @@ Result<json::Value> WorkloadsView(const ViewInput& input) {
   }
   json::Array rows;
   const JobList jobs = input.Jobs(partial);
-  const cli::QueuePlaces places = QueuePlacesOf(input);
+  std::optional<cli::QueuePlaces> places;  // all pods are looked at, so only where a job waits
   for (const cli::JobView& job : *jobs) {
     json::Object row = WorkloadRow(job, input);
-    row["place"] = PlaceOf(job, places);
+    row["place"] = nullptr;
+    if (const json::Value* pod = WaitingPod(job); pod != nullptr) {
+      if (!places) places = QueuePlacesOf(input);
+      row["place"] = PlaceOf(*pod, *places);
+    }
     if (const auto of = projects.find(job.ns); of != projects.end()) row["project"] = of->second;
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));
