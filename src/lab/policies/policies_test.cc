@@ -60,6 +60,19 @@ TEST(Critical, AJobThatWouldEndLastGoesFirst) {
   EXPECT_EQ(Outcome(trace, "critical", {1, 2}), "a 60-390 x0, b 420-750 x0, long 60-990 x0");
 }
 
+TEST(Critical, AJobThatTrainsIsNotStoppedInEveryRound) {
+  // The wide job needs all GPUs. By turns it and the others have nearly as much left as all work.
+  Trace trace{"t", "swell", {}};
+  trace.jobs.push_back({"long", "", 0, 8, "", 0, 7200});
+  trace.jobs.push_back({"wide", "", 600, 16, "", 0, 1800});
+  trace.jobs.push_back({"late", "", 1200, 4, "", 0, 5400});
+  RunOptions options;
+  options.shape = {2, 8};
+  const auto run = Play(trace, ProfileLibrary(), **FindPolicy("critical"), options);
+  ASSERT_TRUE(run.ok());
+  for (const JobOutcome& job : run->jobs) EXPECT_LE(job.restarts, 5) << job.name;
+}
+
 TEST(Goodput, AJobAloneGrowsAsItLearns) {
   RunOptions options;
   options.shape = {2, 2};

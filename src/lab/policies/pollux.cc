@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "lab/policies/policies.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::lab {
 namespace {
@@ -353,7 +354,7 @@ class Pollux final : public Policy {
     return StrCat(
         "the power mean of speed-ups is highest among those found, another placement "
         "counts ",
-        text, " times its goodput after ", active.job->restarts(), " restarts");
+        text, " times its goodput after ", sched::Plural(active.job->restarts(), "restart"));
   }
 
  private:

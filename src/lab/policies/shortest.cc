@@ -5,8 +5,13 @@
 // at least as long as its longest job, and as all GPUs together need for it. A job that has nearly
 // that much left delays the end by each second that it waits. Shortest-first alone runs the longest
 // jobs at the end, when most GPUs are idle.
+//
+// A job that trains keeps that place until it has clearly less left. With one limit for all, it
+// would lose its place as soon as it trains and win it back as soon as it waits, and pay for a
+// start each time.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/strings.h"
 #include "lab/free_gpus.h"
@@ -15,7 +20,9 @@
 namespace swell::lab {
 namespace {
 
-constexpr double kNearlyAll = 0.9;  // of the least time in which all work can end
+// Of the least time in which all work can end.
+constexpr double kNearlyAll = 0.9;
+constexpr double kStillNearlyAll = 0.8;  // for a job that trains
 
 class Shortest final : public Policy {
  public:
@@ -28,9 +35,9 @@ class Shortest final : public Policy {
       const Placement placement = TightPlacement(gpus, shape_.gpus_per_node());
       order.push_back({active.job->RemainingSeconds(placement), active.number, gpus});
     }
-    critical_s_ = critical_ ? kNearlyAll * EndOfAll(order) : INFINITY;
+    if (critical_) ChooseFirst(order, now);
     std::stable_sort(order.begin(), order.end(), [this](const Waiting& a, const Waiting& b) {
-      const bool a_first = a.left_s >= critical_s_, b_first = b.left_s >= critical_s_;
+      const bool a_first = first_.contains(a.number), b_first = first_.contains(b.number);
       if (a_first != b_first) return a_first;
       return a_first ? a.left_s > b.left_s : a.left_s < b.left_s;
     });
@@ -56,10 +63,12 @@ class Shortest final : public Policy {
   std::string Reason(const ActiveJob& active) const override {
     const Placement placement = TightPlacement(active.job->trace().gpus, shape_.gpus_per_node());
     const double left_s = active.job->RemainingSeconds(placement);
-    if (left_s >= critical_s_) {
+    if (first_.contains(active.number)) {
       return StrCat("it would end last if it waited, it has ", std::llround(left_s), " s left");
     }
-    return StrCat("least left to train goes first, it has ", std::llround(left_s), " s left");
+    const std::string_view others = first_.empty() ? "" : "after jobs that would end last, ";
+    return StrCat(others, "least left to train goes first, it has ", std::llround(left_s),
+                  " s left");
   }
 
  private:
@@ -68,6 +77,15 @@ class Shortest final : public Policy {
     int number;
     int gpus;
   };
+
+  void ChooseFirst(const std::vector<Waiting>& jobs, const Allocations& now) {
+    const double end_s = EndOfAll(jobs);
+    first_.clear();
+    for (const Waiting& job : jobs) {
+      const double part = now.contains(job.number) ? kStillNearlyAll : kNearlyAll;
+      if (job.left_s >= part * end_s) first_.insert(job.number);
+    }
+  }
 
   // The least time in which all work can end: that of the longest job, or of all GPUs for all work.
   double EndOfAll(const std::vector<Waiting>& jobs) const {
@@ -81,7 +99,7 @@ class Shortest final : public Policy {
 
   const ClusterShape& shape_;
   const bool critical_;
-  double critical_s_ = INFINITY;  // a job with this much left goes before all others
+  std::set<int> first_;  // jobs that go before all others
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 #include "lab/policies/size_program.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::lab {
 namespace {
@@ -78,7 +79,8 @@ class Sia final : public Policy {
     char text[32];
     std::snprintf(text, sizeof text, "%.2f", known == factors_.end() ? 1.0 : known->second);
     return StrCat("the sum of goodputs to the power -0.5 is least, another configuration counts ",
-                  text, " times its goodput after ", active.job->restarts(), " restarts");
+                  text, " times its goodput after ",
+                  sched::Plural(active.job->restarts(), "restart"));
   }
 
  private:
