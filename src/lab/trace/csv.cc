@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::lab {
 namespace {
@@ -51,8 +52,10 @@ Result<CsvTable> CsvTable::Parse(const std::string& name, std::string text, char
       continue;
     }
     if (parts.size() != table.columns_.size()) {
-      return Status(Code::kInvalid, StrCat(name, ":", line_number, ": ", parts.size(),
-                                           " fields, but the header has ", table.columns_.size()));
+      return Status(Code::kInvalid,
+                    StrCat(name, ":", line_number, ": ",
+                           sched::Plural(static_cast<int64_t>(parts.size()), "field"),
+                           ", but the header has ", table.columns_.size()));
     }
     if (table.lines_.size() >= kRowsMax) {
       return Status(Code::kTooLarge, StrCat(name, ": over ", kRowsMax, " rows"));

@@ -262,6 +262,31 @@ Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
   return trace;
 }
 
+using Reader = Result<Trace> (*)(const CsvTable& table, Trace trace);
+
+// By the columns; null for a format that is not known.
+Reader ReaderOf(const CsvTable& columns) {
+  if (columns.Has("exec_plan")) return ReadRubick;
+  if (columns.Has("application")) return ReadPollux;
+  if (columns.Has("timestamp")) return ReadPhilly;
+  if (columns.Has("num_gpu")) return ReadOpenb;
+  if (columns.Has("JobID")) return ReadSacct;
+  if (columns.Has("submit_s")) return ReadOwn;
+  return nullptr;
+}
+
+Status UnknownFormat(const std::string& path) {
+  return Status(
+      Code::kInvalid,
+      StrCat(path,
+             ": unknown format; the header is one of name,time,application,num_replicas,"
+             "batch_size (Pollux, Sia), name,submission_time,duration,application,num_gpus,"
+             "exec_plan,steps,is_sla (Rubick), timestamp,duration,num_gpus,gpu_time,cluster "
+             "(Philly), name,num_gpu,pod_phase,creation_time,deletion_time,scheduled_time "
+             "(openb), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
+             "gpus_max,duration_s (Swell); Shockwave's lines have 12 fields between tabs"));
+}
+
 // Instants of a calendar become seconds since the first submission, which is returned.
 int64_t CountFromFirst(std::vector<TraceJob>& jobs) {
   int64_t first = jobs.front().submitted_s;
@@ -323,33 +348,17 @@ std::string InstantText(int64_t unix_s) {
 }
 
 Result<Trace> ParseTrace(const std::string& path, std::string text) {
-  const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
-  const char separator = header.find('|') != std::string_view::npos ? '|' : ',';
+  std::string header = text.substr(0, text.find('\n', text.find_first_not_of(" \t\r\n")));
+  const char separator = header.find('|') != std::string::npos ? '|' : ',';
+  // The format first: lines of a file that is no trace have any number of fields.
+  SWELL_ASSIGN_OR_RETURN(const CsvTable columns,
+                         CsvTable::Parse(path, std::move(header), separator));
+  const Reader reader = ReaderOf(columns);
+  if (reader == nullptr) return UnknownFormat(path);
   SWELL_ASSIGN_OR_RETURN(const CsvTable table, CsvTable::Parse(path, std::move(text), separator));
   Trace trace;
   trace.name = path.substr(path.rfind('/') + 1);
-  Result<Trace> read = Status(
-      Code::kInvalid,
-      StrCat(path,
-             ": unknown format; the header is one of name,time,application,num_replicas,"
-             "batch_size (Pollux, Sia), name,submission_time,duration,application,num_gpus,"
-             "exec_plan,steps,is_sla (Rubick), timestamp,duration,num_gpus,gpu_time,cluster "
-             "(Philly), name,num_gpu,pod_phase,creation_time,deletion_time,scheduled_time "
-             "(openb), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
-             "gpus_max,duration_s (Swell); Shockwave's lines have 12 fields between tabs"));
-  if (table.Has("exec_plan")) {
-    read = ReadRubick(table, std::move(trace));
-  } else if (table.Has("application")) {
-    read = ReadPollux(table, std::move(trace));
-  } else if (table.Has("timestamp")) {
-    read = ReadPhilly(table, std::move(trace));
-  } else if (table.Has("num_gpu")) {
-    read = ReadOpenb(table, std::move(trace));
-  } else if (table.Has("JobID")) {
-    read = ReadSacct(table, std::move(trace));
-  } else if (table.Has("submit_s")) {
-    read = ReadOwn(table, std::move(trace));
-  }
+  Result<Trace> read = reader(table, std::move(trace));
   if (!read.ok()) return read;
   if (read->jobs.empty()) {
     return Status(Code::kInvalid, StrCat(path, ": has no job that used GPUs and ended"));

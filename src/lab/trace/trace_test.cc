@@ -176,7 +176,10 @@ TEST(Trace, ErrorsNameFileLineAndField) {
   EXPECT_EQ(ErrorOf(""), "t.csv: is empty");
   EXPECT_EQ(ErrorOf("name,time,application\na,1,b\n"),
             "t.csv: has no column \"num_replicas\", only \"name, time, application\"");
-  EXPECT_EQ(ErrorOf("a,b\n1,2\n").substr(0, 21), "t.csv: unknown format");
+  EXPECT_EQ(ErrorOf(header + "a\n"), "t.csv:2: 1 field, but the header has 5");
+  for (const char* other : {"a,b\n1,2\n", "root:x:0:0\na,b,c\n", "\n\na,b\n1\n"}) {
+    EXPECT_EQ(ErrorOf(other).substr(0, 21), "t.csv: unknown format") << other;
+  }
 }
 
 TEST(Trace, InstantsAreCalendarDays) {
