@@ -398,7 +398,7 @@ void GoodputScaler::RequestSize(const Round& round, Known& known, int wanted) co
     SetDecision(known,
                 StrCat("Goes back from ", MembersText(now), " to ", wanted, ", because ", now,
                        round.members.size() == static_cast<size_t>(now) ? " made " : " would make ",
-                       ChangeText(round.outlook.curve, wanted, now),
+                       MoreText(round.outlook.curve, wanted, now),
                        " goodput; it tries more again when its batch or the type of its GPUs "
                        "changes, or after ",
                        api::HumanDuration(kRetryAfter + RunOf(round))));

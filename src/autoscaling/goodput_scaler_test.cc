@@ -175,9 +175,10 @@ TEST_F(GoodputScalerTest, AJobThatDoesNotScaleGivesBackWhatItDoesNotNeed) {
 
 TEST_F(GoodputScalerTest, AJobWithOneMemberTriesASecondAndSaysSo) {
   TryInVain();
-  EXPECT_EQ(Decision("t"),
-            "Goes back from 2 members to 1, because 2 made +1 % goodput; it tries more again when "
-            "its batch or the type of its GPUs changes, or after 6h");
+  EXPECT_EQ(
+      Decision("t"),
+      "Goes back from 2 members to 1, because 2 made 1 % more goodput; it tries more again when "
+      "its batch or the type of its GPUs changes, or after 6h");
   EXPECT_NE(Told("GoodputMeasured").find("t: Grew from 1 to 2: +1 % goodput measured"),
             std::string::npos)
       << Told("GoodputMeasured");
@@ -258,7 +259,7 @@ TEST_F(GoodputScalerTest, WithoutNoiseALargerBatchIsWorthNothing) {
   ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, kLong)) << Decision("t");
   ASSERT_TRUE(cluster_.Until([&] { return Running("t") == 1; }, kLong)) << Decision("t");
   EXPECT_TRUE(
-      Decision("t").starts_with("Goes back from 2 members to 1, because 2 made 0 % goodput;"))
+      Decision("t").starts_with("Goes back from 2 members to 1, because 2 made no more goodput;"))
       << Decision("t");
   // One member alone cannot measure it anew, so it is forgotten together with the size.
   every_ = std::chrono::minutes(1);

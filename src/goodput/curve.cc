@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "base/strings.h"
 
@@ -15,6 +16,13 @@ constexpr int kLastsOfRun = 20;
 constexpr int64_t kGoodputMax = kOne * 1'000'000;
 constexpr int32_t kMembersMax = 1'000'000;
 constexpr int kFractionBits = 20;  // of kUtilityOne
+
+int64_t PercentOf(const Curve& curve, int64_t from, int64_t to) {
+  const int64_t before = std::max<int64_t>(1, curve.At(from));
+  const int64_t change = curve.At(to) - before;
+  const int64_t half = change < 0 ? -before / 2 : before / 2;
+  return (100 * change + half) / before;
+}
 
 }  // namespace
 
@@ -88,11 +96,14 @@ Duration RunUntilLasts(Duration lasts) {
 }
 
 std::string ChangeText(const Curve& curve, int64_t from, int64_t to) {
-  const int64_t before = std::max<int64_t>(1, curve.At(from));
-  const int64_t change = curve.At(to) - before;
-  const int64_t half = change < 0 ? -before / 2 : before / 2;
-  const int64_t percent = (100 * change + half) / before;
+  const int64_t percent = PercentOf(curve, from, to);
   return StrCat(percent > 0 ? "+" : "", percent, " %");
+}
+
+std::string MoreText(const Curve& curve, int64_t from, int64_t to) {
+  const int64_t percent = PercentOf(curve, from, to);
+  if (percent == 0) return "no more";
+  return StrCat(std::abs(percent), " % ", percent < 0 ? "less" : "more");
 }
 
 }  // namespace swell::goodput

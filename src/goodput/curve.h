@@ -64,5 +64,7 @@ int64_t UtilityOf(int64_t value);
 
 // "+61 %", "-4 %", "0 %": by what part goodput changes from one size to another.
 std::string ChangeText(const Curve& curve, int64_t from, int64_t to);
+// The same as "61 % more", "4 % less", "no more".
+std::string MoreText(const Curve& curve, int64_t from, int64_t to);
 
 }  // namespace swell::goodput

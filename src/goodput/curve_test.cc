@@ -52,6 +52,9 @@ TEST(Curve, SaysChangesInPercent) {
   EXPECT_EQ(ChangeText(curve, 1, 2), "+61 %");
   EXPECT_EQ(ChangeText(curve, 2, 1), "-38 %");
   EXPECT_EQ(ChangeText(curve, 2, 3), "0 %");
+  EXPECT_EQ(MoreText(curve, 1, 2), "61 % more");
+  EXPECT_EQ(MoreText(curve, 2, 1), "38 % less");
+  EXPECT_EQ(MoreText(curve, 2, 3), "no more");
 }
 
 // Jobs by Amdahl's law, each with a share of serial work of its own.
