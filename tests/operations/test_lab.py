@@ -69,6 +69,7 @@ class LabFromCluster(ClusterTest):
                             (("x.csv", "--last", "7d"), "--last needs --from-cluster"),
                             (("x.csv", "--save-trace", "y"), "--save-trace needs --from-cluster"),
                             (("--from-cluster", "--last", "soon"), "--last"),
+                            (("x.csv", "--round", "0"), "--round 0: expected 1 to 86400"),
                             ((), "expected TRACE... or --from-cluster")):
             self.refused(self.lab(*words), says)
 

@@ -1,5 +1,7 @@
 #include "ops/lab/lab_input.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -101,14 +103,14 @@ Status LabInput::CheckFlags() {
   if (resize_s_ != kByRules && (resize_s_ < 0 || resize_s_ > 86'400)) {
     return cli::Misuse(StrCat("--resize-cost ", resize_s_, ": expected 0 to 86400"));
   }
-  if (round_s_ < 0 || round_s_ > 86'400) {
+  if (round_s_ != kByRules && (round_s_ < 1 || round_s_ > 86'400)) {
     return cli::Misuse(StrCat("--round ", round_s_, ": expected 1 to 86400"));
   }
   if (resize_s_ != kByRules) options_.resize_s = resize_s_;
   if (rules_ == "sia") options_.rules = lab::Rules::kSia;
   if (rules_ == "rubick") options_.rules = lab::Rules::kRubick;
   options_.fastest_plans = plans_ == "fastest";
-  options_.round_s = round_s_;
+  if (round_s_ != kByRules) options_.round_s = round_s_;
   return {};
 }
 
@@ -274,6 +276,16 @@ Status LabInput::CheckOutput(std::string_view flag, const std::string& file) con
     std::error_code none;
     if (file.empty() || !std::filesystem::equivalent(file, trace, none)) continue;
     return cli::Misuse(StrCat(flag, " ", file, ": this is the trace; expected another file"));
+  }
+  std::error_code none;
+  if (file.empty() || file == "-" || std::filesystem::exists(file, none)) return {};
+  std::string folder = std::filesystem::path(file).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, none)) {
+    return cli::Misuse(StrCat(flag, " ", file, ": there is no folder ", folder));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return cli::Misuse(StrCat(flag, " ", file, ": you may not write to the folder ", folder));
   }
   return {};
 }

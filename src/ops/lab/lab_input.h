@@ -30,7 +30,8 @@ class LabInput {
   const std::optional<lab::RunOutcome>& as_it_was() const { return as_it_was_; }
   // "160 jobs of 1 trace on 16x4 GPUs, 30 s a resize.", and what people should know of the input.
   std::vector<std::string> Notes() const;
-  // An error if the file is one of the traces that are read.
+  // An error if the file is one of the traces that are read, or cannot be made: a run takes
+  // minutes.
   Status CheckOutput(std::string_view flag, const std::string& file) const;
 
  private:
@@ -54,7 +55,7 @@ class LabInput {
   std::string rules_ = "pollux";
   std::string plans_ = "requested";
   int64_t resize_s_ = kByRules;
-  int64_t round_s_ = 0;
+  int64_t round_s_ = kByRules;
 
   std::vector<std::string> files_;
   std::vector<lab::Trace> traces_;
