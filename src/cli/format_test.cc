@@ -81,6 +81,17 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
   EXPECT_EQ(OneLine("\xc2\x9b\x32Ja\xc2\xa0\xc3\x9b\xc2"), "\\x9b2Ja\xc2\xa0\xc3\x9b\xc2");
 }
 
+TEST(TextTest, ColumnsThatSayNothingAreLeftOut) {
+  TextTable table({"A", "B", "C", "D"}, 1);
+  table.Add({"-", "1", "-", "-"});
+  table.Add({"2", "-", "-"});
+  table.DropEmptyColumns();
+  EXPECT_EQ(table.ToString(), "A B\n- 1\n2 -\n");
+  TextTable header({"A"});
+  header.DropEmptyColumns();
+  EXPECT_EQ(header.ToString(), "A\n") << "without rows nothing is known of them";
+}
+
 TEST(TextTest, Durations) {
   EXPECT_EQ(ParseDuration("1h30m", "--since")->count(), 5400LL * 1'000'000'000);
   EXPECT_EQ(ParseDuration("90", "--since")->count(), 90LL * 1'000'000'000);

@@ -76,6 +76,21 @@ void TextTable::Add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
+void TextTable::DropEmptyColumns() {
+  if (rows_.size() < 2) return;
+  for (size_t column = widths_.size(); column-- > 0;) {
+    const bool says_something = std::any_of(rows_.begin() + 1, rows_.end(), [&](const auto& row) {
+      return column < row.size() && row[column] != "-";
+    });
+    if (says_something) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    widths_.erase(widths_.begin() + at);
+    for (auto& row : rows_) {
+      if (column < row.size()) row.erase(row.begin() + at);
+    }
+  }
+}
+
 std::string TextTable::ToString(std::string_view indent) const {
   std::string out;
   for (const auto& row : rows_) {

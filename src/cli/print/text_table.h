@@ -16,6 +16,8 @@ class TextTable {
   }
   void Add(std::vector<std::string> row);
   size_t size() const { return rows_.size(); }
+  // Leaves out columns that say nothing: below the header all cells are "-".
+  void DropEmptyColumns();
   // Lines, each ended by a newline; nothing follows the last cell of a row.
   std::string ToString(std::string_view indent = {}) const;
   // The same, then forgets the rows. Later rows keep at least these widths.

@@ -178,6 +178,7 @@ class RunAction final : public cli::Action {
       }
       table.Add(row);
     }
+    table.DropEmptyColumns();
     session.Out(table.ToString());
     for (const std::string& line : input_.Notes()) session.OutLine(line);
     if (revocations_.given()) {
