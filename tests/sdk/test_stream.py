@@ -20,6 +20,19 @@ class Numbers(torch.utils.data.IterableDataset):
         return iter(range(self.count))
 
 
+class Divided(Numbers):
+    """Each worker reads a part, in an order that it draws."""
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        own = range(worker.id, self.count, worker.num_workers)
+        return iter([own[i] for i in torch.randperm(len(own)).tolist()])
+
+
+def stream_of(dataset, rank=0, world=1, **options):
+    return Stream(dataset, 8, SimpleNamespace(env=SimpleNamespace(rank=rank, world=world)), list, options)
+
+
 class StreamTest(support.FolderTest):
     def setUp(self):
         super().setUp()
@@ -58,6 +71,20 @@ class StreamTest(support.FolderTest):
         self.assertEqual(parts[1], [([1], 1, 4), ([5], 1, 3)])
         self.assertEqual(parts[2], [([2, 3], 2, 4), ([6], 1, 3)])
 
+    def test_workers_read_the_same_order_on_each_rank_and_when_it_resumes(self):
+        whole = list(stream_of(Divided(50), num_workers=2))
+        self.assertEqual(sorted(record for batch in whole for record in batch), list(range(50)))
+        halves = [list(stream_of(Divided(50), rank, 2, num_workers=2)) for rank in range(2)]
+        self.assertEqual([a + b for a, b in zip(*halves)], whole)
+        resumed = stream_of(Divided(50), num_workers=2)
+        resumed.load_state_dict({"epoch": 0, "position": 24, "workers": 2, "chunk": 16})
+        self.assertEqual(list(resumed), whole[3:])
+
+    def test_another_number_of_workers_is_refused(self):
+        saved = stream_of(Divided(50), num_workers=2).state_dict()
+        with self.assertRaisesRegex(ValueError, "num_workers was 2 in the run that saved and is 0 now"):
+            stream_of(Divided(50)).load_state_dict(saved)
+
     def test_a_rank_without_a_record_computes_one_without_weight(self):
         stream = Stream(Numbers(1), 4, SimpleNamespace(env=SimpleNamespace(rank=0, world=2)), list)
         self.assertEqual([(batch, stream.take()) for batch in stream], [([0], 0)])
@@ -78,8 +105,8 @@ class StreamTest(support.FolderTest):
 
     def test_options_of_a_loader_are_refused(self):
         job = swell.Job(env=swell.Env())
-        with self.assertRaisesRegex(ValueError, "an IterableDataset takes no num_workers; only collate_fn"):
-            next(job.batches(Numbers(3), 1, 1, {}, num_workers=2))
+        with self.assertRaisesRegex(ValueError, "an IterableDataset takes no pin_memory; of a loader's options: collate"):
+            next(job.batches(Numbers(3), 1, 1, {}, pin_memory=True))
         with self.assertRaisesRegex(ValueError, "batch_size is 0: expected 1 or more"):
             next(job.batches(Numbers(3), 0, 1, {}))
 

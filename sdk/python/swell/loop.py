@@ -30,6 +30,11 @@ from swell.sampler import ResumableDistributedSampler
 from swell.stream import Stream
 from swell.weight import Weight
 
+# A stream is collated in this process, from records that it or workers read.
+_STREAM_OPTIONS = {
+    "collate_fn", "multiprocessing_context", "num_workers", "prefetch_factor", "timeout", "worker_init_fn"
+}
+
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
@@ -208,10 +213,12 @@ def _sources(job, dataset, batch_size, seed, options):
     # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
     generator = torch.Generator()
     if isinstance(dataset, IterableDataset):
-        unknown = sorted(options.keys() - {"collate_fn"})
+        unknown = sorted(options.keys() - _STREAM_OPTIONS)
         if unknown:
-            raise ValueError(f"batches: an IterableDataset takes no {', '.join(unknown)}; only collate_fn")
-        stream = Stream(dataset, batch_size, job, options.get("collate_fn", default_collate))
+            known = ", ".join(sorted(_STREAM_OPTIONS))
+            raise ValueError(f"job.batches: an IterableDataset takes no {', '.join(unknown)}; of a loader's options: {known}")
+        collate = options.pop("collate_fn", default_collate)
+        stream = Stream(dataset, batch_size, job, collate, options)
         return stream, stream, stream, generator
     if len(dataset) == 0:
         raise ValueError("the dataset has no records")
