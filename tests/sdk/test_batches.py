@@ -105,6 +105,14 @@ class FinishTest(support.FolderTest):
             done = [job.finish() for _ in job.batches([1.0] * 4, 1, 1, {"kept": Kept()})]
             self.assertEqual(len(done), 1)
 
+    def test_the_last_step_of_each_epoch_is_marked(self):
+        for workers in (0, 2):
+            job = self.job()
+            job.checkpoints = swell.CheckpointManager(self.path(f"workers{workers}"))
+            marks = [job.epoch_ends for _ in job.batches([1.0] * 5, 2, 2, {"kept": Kept()}, num_workers=workers)]
+            self.assertEqual(marks, 2 * [False, False, True])
+            self.assertFalse(job.epoch_ends)
+
     def test_a_break_is_told(self):
         job = self.job()
         with mock.patch("swell.report.complain") as complain:

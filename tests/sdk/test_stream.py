@@ -85,6 +85,11 @@ class StreamTest(support.FolderTest):
         with self.assertRaisesRegex(ValueError, "num_workers was 2 in the run that saved and is 0 now"):
             stream_of(Divided(50)).load_state_dict(saved)
 
+    def test_the_last_step_of_an_epoch_is_known(self):
+        for count, ends in ((17, [False, False, True]), (16, [False, True]), (1, [True])):
+            stream = stream_of(Numbers(count))
+            self.assertEqual([stream.at_last for _ in stream], ends)
+
     def test_a_rank_without_a_record_computes_one_without_weight(self):
         stream = Stream(Numbers(1), 4, SimpleNamespace(env=SimpleNamespace(rank=0, world=2)), list)
         self.assertEqual([(batch, stream.take()) for batch in stream], [([0], 0)])

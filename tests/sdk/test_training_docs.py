@@ -1,4 +1,4 @@
-"""The loops of docs/training.md, and the README's for accumulated gradients: each is stopped and ends the same."""
+"""The loops of docs/training.md, and the README's: each is stopped and ends the same."""
 
 import os
 import re
@@ -107,6 +107,17 @@ class DocsTest(support.FolderTest):
 
     def test_state_of_each_rank(self):
         self.suspend_and_resume(self.block("State of each rank: replay buffers, environments"))
+
+    def test_the_end_of_an_epoch(self):
+        block = blocks("sdk", "python", "README.md")["Four lines in a training script"]
+        step = "optimizer.zero_grad()\n    cross_entropy(model(images), labels).backward()\n    optimizer.step()"
+        block = re.sub(r"\.\.\. .*", step, block).replace("96", "16")
+        self.suspend_and_resume(_ACCUMULATED + """
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+def evaluate(network):
+    assert (job.step + 1) % 10 == 0 and optimizer.param_groups[0]["lr"] == 0.01 * 0.5 ** (job.epoch + 1)
+    print("evaluated epoch", job.epoch)
+""" + block)
 
     def test_accumulated_gradients(self):
         block = blocks("sdk", "python", "README.md")["Accumulated gradients"]

@@ -79,7 +79,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         for batch in loader:
             records = sampler.step_records
             job.weight = Weight(shares.take(), records, job.env.world)
-            job.step, job.epoch = step, sampler.epoch
+            job.step, job.epoch, job.epoch_ends = step, sampler.epoch, sampler.at_last
             job.progress.epoch = sampler.epoch
             job.own_time.elements = elements_of(batch)
             drawn = job._begin_step()
@@ -114,7 +114,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         if sampler.done:
             sampler.next_epoch()
     job.weight = Weight()
-    job.step, job.epoch = step, sampler.epoch
+    job.step, job.epoch, job.epoch_ends = step, sampler.epoch, False
     if job.finishing:
         job.progress.total = step
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)

@@ -102,6 +102,11 @@ class ResumableDistributedSampler:
         return self._outstanding[0]
 
     @property
+    def at_last(self):
+        """True if the current step is the last of the epoch."""
+        return self.position + self.step_records == self.length
+
+    @property
     def scale(self):
         """The factor for the sum of this rank's losses in the current step, if ranks average gradients as DDP does."""
         self._refuse_stale()

@@ -36,15 +36,18 @@ class Stream:
         self.epoch = 0
         self.position = 0
         self.done = False
+        self.at_last = False  # the current step is the last of the epoch
         self.step_records = 0
         self.steps_per_epoch = 0  # not known
 
     def __iter__(self):
         source = self._records()
         while records := list(islice(source, self._step_size())):
+            following = list(islice(source, 1))
+            source = chain(following, source)
             rank, world = self._job.env.rank, self._job.env.world
             share = records[len(records) * rank // world : len(records) * (rank + 1) // world]
-            self.step_records, self._share = len(records), len(share)
+            self.step_records, self._share, self.at_last = len(records), len(share), not following
             # A rank without a record computes one with weight 0, because all ranks must take part.
             yield self._collate(share or records[:1])
         self.done = True

@@ -81,6 +81,7 @@ class Job:
         self.resizes = 0
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
+        self.epoch_ends = False  # the step of `batches` under way is the last of its epoch
         self.finishing = False  # the step of `batches` under way is the last
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
