@@ -2,6 +2,7 @@
 
 import glob
 import importlib.util
+import io
 import json
 import os
 import signal
@@ -245,6 +246,17 @@ class FakeTest(support.FolderTest):
         self.assertEqual(sorted(names), ["file-2", "swell.json"])
         self.assertEqual(state.restore(), 5)
         accelerator.load_state.assert_called_once_with(self.path("checkpoints", "accelerate"))
+
+    def test_what_happened_is_said_in_a_line_each(self):
+        state = frameworks.Accelerate(self.job, mock.Mock(save_state=os.makedirs))
+        state.restore()
+        self.job.notice.note()
+        with mock.patch("sys.stdout", io.StringIO()) as output:
+            with self.assertRaises(SystemExit):
+                state.step_done(4)
+            frameworks.Accelerate(swell.Job(env=swell.Env()), mock.Mock()).restore()
+        self.assertEqual(output.getvalue().splitlines(),
+                         ["swell: checkpoint saved step=4 reason=notice", "swell: continues from step 4"])
 
     def test_huggingface(self):
         self.fake(transformers=types.SimpleNamespace(TrainerCallback=object))

@@ -495,6 +495,12 @@ class Job:
         """The script has restored the state after that step; 0: it starts. The curves continue there."""
         self.progress.step = step
         self._scalars.begin(step + 1)
+        if step > 0:
+            self._say(f"continues from step {step}")
+
+    def _say(self, text):
+        if self.env.leader:
+            print(f"swell: {text}", flush=True)
 
     def note_save(self):
         """The script saves now, so no save is due for an interval."""
@@ -521,6 +527,8 @@ class Job:
 
     def leave(self, step, saved):
         """Exits on a notice: with 143, or with 138 if the state could not be saved. Does not return."""
+        if saved:
+            self._say(f"checkpoint saved step={step} reason=notice")
         self._leave(step, saved)
 
     def _meet(self, agree):
@@ -635,9 +643,7 @@ class Job:
         """Saves and exits on every rank, with 143; with 138 if the state could not be saved. Does not return."""
         self._saver.process_ends = True
         saved = self._saved_step == step or self.save(step, state, epoch=epoch, metrics=metrics)
-        if saved and self.env.leader:
-            print(f"swell: checkpoint saved step={step} reason=notice", flush=True)
-        self._leave(step, saved)
+        self.leave(step, saved)
 
     def _leave(self, step, saved):
         """`saved`: None if there was nothing to save."""
