@@ -82,8 +82,7 @@ arguments = transformers.TrainingArguments(output_dir=job.checkpoints.dir, num_t
     per_device_train_batch_size=4, save_strategy="no", report_to=[], disable_tqdm=True, logging_strategy="no")
 callbacks = [Notice(), frameworks.huggingface(job)]
 trainer = transformers.Trainer(Model(), arguments, train_dataset=Data(), callbacks=callbacks)
-found = os.path.isdir(job.checkpoints.dir) and transformers.trainer_utils.get_last_checkpoint(job.checkpoints.dir)
-trainer.train(resume_from_checkpoint=found or None)
+trainer.train(resume_from_checkpoint=frameworks.last(job, "huggingface"))
 show(trainer.state.global_step)
 """
 _ACCELERATE = _HEAD + """
@@ -257,6 +256,21 @@ class FakeTest(support.FolderTest):
             frameworks.Accelerate(swell.Job(env=swell.Env()), mock.Mock()).restore()
         self.assertEqual(output.getvalue().splitlines(),
                          ["swell: checkpoint saved step=4 reason=notice", "swell: continues from step 4"])
+
+    def test_a_crash_between_two_renames_leaves_the_folder_before(self):
+        os.makedirs(self.path("checkpoints", "accelerate.old"))
+        self.assertEqual(frameworks.last(self.job, "accelerate"), self.path("checkpoints", "accelerate.old"))
+        os.makedirs(self.path("checkpoints", "accelerate"))
+        self.assertEqual(frameworks.last(self.job, "accelerate"), self.path("checkpoints", "accelerate"))
+
+    def test_a_folder_that_the_trainer_did_not_finish_is_passed_over(self):
+        self.assertIsNone(frameworks.last(self.job, "huggingface"))
+        for name in ("checkpoint-9", "checkpoint-10", "checkpoint-11", "checkpoint-best"):
+            os.makedirs(self.path("checkpoints", name))
+            if name != "checkpoint-11":
+                with open(self.path("checkpoints", name, "trainer_state.json"), "w", encoding="utf-8"):
+                    pass
+        self.assertEqual(frameworks.last(self.job, "huggingface"), self.path("checkpoints", "checkpoint-10"))
 
     def test_huggingface(self):
         self.fake(transformers=types.SimpleNamespace(TrainerCallback=object))

@@ -6,7 +6,7 @@ Each function takes a `swell.Job` and imports its framework when it is called:
     trainer.fit(model, ckpt_path=frameworks.last(job, "lightning"))
 
     trainer = transformers.Trainer(callbacks=[frameworks.huggingface(job)], ...)    # output_dir: job.checkpoints.dir
-    trainer.train(resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(job.checkpoints.dir))
+    trainer.train(resume_from_checkpoint=frameworks.last(job, "huggingface"))
 
     state = frameworks.Accelerate(job, accelerator)                                 # after accelerator.prepare
     step = state.restore()                                                          # 0 on the first start
@@ -15,13 +15,16 @@ Each function takes a `swell.Job` and imports its framework when it is called:
 The framework saves in its own form. Swell decides when: at its interval, and on a notice, after which the process exits
 with 143, or with 138 if the save failed. The number of ranks does not change while it runs.
 
-What always holds: all ranks save and stop after the same step. A checkpoint of Lightning or Accelerate gets its name
-when it is complete; Hugging Face's Trainer names its folders itself.
+What always holds:
+* All ranks save and stop after the same step.
+* A checkpoint of Lightning or Accelerate gets its name when it is complete. Hugging Face's Trainer names its folders
+  itself; `last` passes over those that it has not finished.
 """
 
 import importlib
 import json
 import os
+import re
 import shutil
 
 from swell import report
@@ -29,9 +32,21 @@ from swell.files import TEMPORARY_PREFIX, write_atomic
 
 
 def last(job, name):
-    """The path of the last checkpoint of that name, or None."""
-    path = os.path.join(job.checkpoints.dir, name)
-    return path if os.path.exists(path) else None
+    """The path of the last whole checkpoint of "lightning", "huggingface" or "accelerate", or None."""
+    folder = job.checkpoints.dir
+    if name == "huggingface":
+        return _last_of_trainer(folder)
+    # A crash between two renames leaves the checkpoint before under its other name.
+    paths = [os.path.join(folder, name), os.path.join(folder, f"{name}.old")]
+    return next((path for path in paths if os.path.exists(path)), None)
+
+
+def _last_of_trainer(folder):
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    steps = [int(name[len("checkpoint-") :]) for name in names if re.fullmatch(r"checkpoint-\d+", name)]
+    paths = [os.path.join(folder, f"checkpoint-{step}") for step in sorted(steps, reverse=True)]
+    # The Trainer writes this file last.
+    return next((path for path in paths if os.path.exists(os.path.join(path, "trainer_state.json"))), None)
 
 
 def lightning(job):
