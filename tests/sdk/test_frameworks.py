@@ -3,6 +3,7 @@
 import glob
 import importlib.util
 import io
+import itertools
 import json
 import os
 import signal
@@ -28,7 +29,7 @@ def notice_at(step):
     if step == NOTICE_AT:
         os.kill(os.getpid(), signal.SIGTERM)
 data = torch.utils.data.TensorDataset(torch.randn(40, 4), torch.randn(40, 2))
-model = torch.nn.Linear(4, 2)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 2))
 def show(step):
     print(f"ends {step} weights {sum(p.double().sum().item() for p in model.parameters()):.9f}", flush=True)
 """
@@ -43,23 +44,9 @@ class Module(pl.LightningModule):
         return torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=0.01)
-class Loader:
-    # Lightning reads an epoch from its start when it resumes within one, unless the loader knows its place.
-    next = 0
-    def __len__(self):
-        return 10
-    def __iter__(self):
-        self.next %= 10
-        while self.next < 10:
-            self.next += 1
-            yield data[4 * self.next - 4 : 4 * self.next]
-    def state_dict(self):
-        return {"next": self.next}
-    def load_state_dict(self, state):
-        self.next = state["next"]
 trainer = pl.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
                      enable_progress_bar=False, callbacks=[frameworks.lightning(job)], enable_model_summary=False)
-trainer.fit(Module(), Loader(), ckpt_path=frameworks.last(job, "lightning"))
+trainer.fit(Module(), frameworks.Loader(job, data, 4), ckpt_path=frameworks.last(job, "lightning"))
 show(trainer.global_step)
 """
 _HUGGINGFACE = _HEAD + """
@@ -90,16 +77,18 @@ import accelerate
 accelerator = accelerate.Accelerator(cpu=True)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 model, optimizer = accelerator.prepare(model, optimizer)
+loader = frameworks.Loader(job, data, 4)
+accelerator.register_for_checkpointing(loader)
 state = frameworks.Accelerate(job, accelerator)
 step = state.restore()
-while step < 20:
-    x, y = data[4 * (step % 10) : 4 * (step % 10) + 4]
-    optimizer.zero_grad()
-    accelerator.backward(torch.nn.functional.mse_loss(model(x), y))
-    optimizer.step()
-    step += 1
-    notice_at(step)
-    state.step_done(step)
+while loader.epoch < 2:
+    for x, y in loader:
+        optimizer.zero_grad()
+        accelerator.backward(torch.nn.functional.mse_loss(model(x), y))
+        optimizer.step()
+        step += 1
+        notice_at(step)
+        state.step_done(step)
 show(step)
 """
 
@@ -119,8 +108,10 @@ class RealTest(support.FolderTest):
     def suspend_and_resume(self, script):
         expected = self.run_script(0, script, "undisturbed")
         self.assertTrue(expected[0].startswith("ends 20 "), expected)
-        self.assertEqual(self.run_script(143, script, "job", NOTICE_AT=7), [])
-        self.assertEqual(self.run_script(0, script, "job"), expected)
+        for step in (7, 10):  # within an epoch, and at its end
+            folder = f"stopped-{step}"
+            self.assertEqual(self.run_script(143, script, folder, NOTICE_AT=step), [])
+            self.assertEqual(self.run_script(0, script, folder), expected)
 
     @unittest.skipUnless(importlib.util.find_spec("lightning"), "lightning is not installed")
     def test_lightning(self):
@@ -133,6 +124,34 @@ class RealTest(support.FolderTest):
     @unittest.skipUnless(importlib.util.find_spec("accelerate"), "accelerate is not installed")
     def test_accelerate(self):
         self.suspend_and_resume(_ACCELERATE)
+
+
+class LoaderTest(unittest.TestCase):
+    def loaders(self, world):
+        jobs = [types.SimpleNamespace(env=types.SimpleNamespace(rank=rank, world=world)) for rank in range(world)]
+        return [frameworks.Loader(job, list(range(50)), 8, seed=3) for job in jobs]
+
+    def test_each_record_once_also_on_another_number_of_ranks(self):
+        seen, loaders = [], self.loaders(2)
+        self.assertEqual(len(loaders[0]), 7)
+        for loader in loaders:
+            seen += [record for batch in itertools.islice(loader, 3) for record in batch.tolist()]
+        resumed = self.loaders(3)
+        for loader in resumed:
+            loader.load_state_dict(loaders[0].state_dict())
+            seen += [record for batch in loader for record in batch.tolist()]
+        # The last batch has two records; the rank without one gets the record 0.
+        self.assertEqual(sorted(seen), [0, *range(50)])
+        self.assertEqual([loader.epoch for loader in resumed], 3 * [1])
+
+    def test_an_epoch_begins_where_the_one_before_has_ended(self):
+        (loader,), (whole,) = self.loaders(1), self.loaders(1)
+        expected = [[batch.tolist() for batch in whole] for _ in range(2)]
+        self.assertNotEqual(*expected)
+        self.assertEqual([batch.tolist() for batch in loader], expected[0])
+        (resumed,) = self.loaders(1)
+        resumed.load_state_dict(loader.state_dict())
+        self.assertEqual([batch.tolist() for batch in resumed], expected[1])
 
 
 class FakeTest(support.FolderTest):
@@ -160,7 +179,7 @@ class FakeTest(support.FolderTest):
         self.fake(**{"lightning": types.ModuleType("lightning"),
                      "lightning.pytorch": types.SimpleNamespace(Callback=object)})
         callback = frameworks.lightning(self.job)
-        trainer = mock.Mock(global_step=2)
+        trainer = mock.Mock(global_step=2, estimated_stepping_batches=20)
         trainer.save_checkpoint = lambda path: open(path, "w", encoding="utf-8").close()
         callback.on_train_start(trainer, None)
         trainer.global_step = 3
@@ -246,17 +265,6 @@ class FakeTest(support.FolderTest):
         self.assertEqual(state.restore(), 5)
         accelerator.load_state.assert_called_once_with(self.path("checkpoints", "accelerate"))
 
-    def test_what_happened_is_said_in_a_line_each(self):
-        state = frameworks.Accelerate(self.job, mock.Mock(save_state=os.makedirs))
-        state.restore()
-        self.job.notice.note()
-        with mock.patch("sys.stdout", io.StringIO()) as output:
-            with self.assertRaises(SystemExit):
-                state.step_done(4)
-            frameworks.Accelerate(swell.Job(env=swell.Env()), mock.Mock()).restore()
-        self.assertEqual(output.getvalue().splitlines(),
-                         ["swell: checkpoint saved step=4 reason=notice", "swell: continues from step 4"])
-
     def test_a_crash_between_two_renames_leaves_the_folder_before(self):
         os.makedirs(self.path("checkpoints", "accelerate.old"))
         self.assertEqual(frameworks.last(self.job, "accelerate"), self.path("checkpoints", "accelerate.old"))
@@ -271,6 +279,17 @@ class FakeTest(support.FolderTest):
                 with open(self.path("checkpoints", name, "trainer_state.json"), "w", encoding="utf-8"):
                     pass
         self.assertEqual(frameworks.last(self.job, "huggingface"), self.path("checkpoints", "checkpoint-10"))
+
+    def test_what_happened_is_said_in_a_line_each(self):
+        state = frameworks.Accelerate(self.job, mock.Mock(save_state=os.makedirs))
+        state.restore()
+        self.job.notice.note()
+        with mock.patch("sys.stdout", io.StringIO()) as output:
+            with self.assertRaises(SystemExit):
+                state.step_done(4)
+            frameworks.Accelerate(swell.Job(env=swell.Env()), mock.Mock()).restore()
+        self.assertEqual(output.getvalue().splitlines(),
+                         ["swell: checkpoint saved step=4 reason=notice", "swell: continues from step 4"])
 
     def test_huggingface(self):
         self.fake(transformers=types.SimpleNamespace(TrainerCallback=object))

@@ -3,11 +3,13 @@
 Each function takes a `swell.Job` and imports its framework when it is called:
 
     trainer = lightning.Trainer(callbacks=[frameworks.lightning(job)], ...)
-    trainer.fit(model, ckpt_path=frameworks.last(job, "lightning"))
+    trainer.fit(model, frameworks.Loader(job, data, batch_size=64), ckpt_path=frameworks.last(job, "lightning"))
 
     trainer = transformers.Trainer(callbacks=[frameworks.huggingface(job)], ...)    # output_dir: job.checkpoints.dir
     trainer.train(resume_from_checkpoint=frameworks.last(job, "huggingface"))
 
+    loader = frameworks.Loader(job, data, batch_size=64)
+    accelerator.register_for_checkpointing(loader)                                  # not prepare(loader)
     state = frameworks.Accelerate(job, accelerator)                                 # after accelerator.prepare
     step = state.restore()                                                          # 0 on the first start
     state.step_done(step)               # after every step of the optimizer (accelerator.sync_gradients), on every rank
@@ -19,16 +21,20 @@ What always holds:
 * All ranks save and stop after the same step.
 * A checkpoint of Lightning or Accelerate gets its name when it is complete. Hugging Face's Trainer names its folders
   itself; `last` passes over those that it has not finished.
+* With a `Loader`, or Hugging Face's own, a record is trained once in an epoch, also if the run stops within it.
 """
 
 import importlib
 import json
+import math
 import os
+import random
 import re
 import shutil
 
-from swell import report
+from swell import plain, random_state, report
 from swell.files import TEMPORARY_PREFIX, write_atomic
+from swell.sampler import ResumableDistributedSampler
 
 
 def last(job, name):
@@ -49,15 +55,82 @@ def _last_of_trainer(folder):
     return next((path for path in paths if os.path.exists(os.path.join(path, "trainer_state.json"))), None)
 
 
+class Loader:
+    """Batches of a dataset with a length, for Lightning and Accelerate: it knows its place, and saves it.
+
+    `batch_size`: of the whole job; each rank gets its share, also when the job resumes with another number of ranks. A
+    rank gets the record 0 where the last batch of an epoch has none for it. `options`: of torch's DataLoader. Iterate
+    over it once an epoch; `epoch` is the one that the next batch belongs to.
+    """
+
+    def __init__(self, job, dataset, batch_size, seed=0, **options):
+        from torch import Generator
+        from torch.utils.data import DataLoader
+
+        self._job = job
+        self._sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
+        # Of its own, so that a run which starts it once more often draws the same numbers elsewhere.
+        self._generator = Generator()
+        self._loader = DataLoader(dataset, batch_sampler=_Filled(self._sampler), **{"generator": self._generator, **options})
+
+    def __len__(self):
+        """Steps of a whole epoch."""
+        return self._sampler.steps_per_epoch
+
+    @property
+    def epoch(self):
+        return self._sampler.epoch + self._sampler.done
+
+    def __iter__(self):
+        sampler = self._sampler
+        if sampler.done:
+            sampler.next_epoch()
+        place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{self._job.env.rank}"
+        self._generator.manual_seed(random.Random(place).getrandbits(63))
+        for batch in self._loader:
+            # Whoever saves does so after the step with this batch and before the next one is asked for.
+            sampler.commit()
+            yield batch
+
+    def state_dict(self):
+        return self._sampler.state_dict()
+
+    def load_state_dict(self, state):
+        self._sampler.load_state_dict(state)
+
+
+class _Filled:
+    """The sampler's shares, never empty: all ranks must take part in a step."""
+
+    def __init__(self, sampler):
+        self._sampler = sampler
+
+    def __iter__(self):
+        return (share or [0] for share in self._sampler)
+
+
 def lightning(job):
     """A callback for `lightning.Trainer` or `pytorch_lightning.Trainer`."""
 
     class SwellCallback(_first_of("lightning.pytorch", "pytorch_lightning").Callback):
+        drawn = None
+
         def on_train_start(self, trainer, pl_module):
             job.adopt_group()
             job.notice.hold()
             self.step = trainer.global_step
             job.note_restore(self.step)
+            steps = trainer.estimated_stepping_batches
+            job.progress.total = int(steps) if math.isfinite(steps) else 0
+            if self.drawn is not None and len(self.drawn) == job.env.world:
+                random_state.restore(self.drawn[job.env.rank])
+
+        # Lightning calls it on all ranks when it saves. It does not save the random generators itself.
+        def state_dict(self):
+            return {"random": plain.flatten(job.gather(random_state.whole()))}
+
+        def load_state_dict(self, state):
+            self.drawn = plain.restore(state["random"])
 
         def on_train_batch_end(self, trainer, pl_module, *arguments, **named):
             # Gradients that are still being accumulated are in no checkpoint.
