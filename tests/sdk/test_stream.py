@@ -110,7 +110,7 @@ class StreamTest(support.FolderTest):
 
     def test_options_of_a_loader_are_refused(self):
         job = swell.Job(env=swell.Env())
-        with self.assertRaisesRegex(ValueError, "an IterableDataset takes no pin_memory; of a loader's options: collate"):
+        with self.assertRaisesRegex(ValueError, "an IterableDataset takes no pin_memory; of a loader's options: co"):
             next(job.batches(Numbers(3), 1, 1, {}, pin_memory=True))
         with self.assertRaisesRegex(ValueError, "batch_size is 0: expected 1 or more"):
             next(job.batches(Numbers(3), 0, 1, {}))

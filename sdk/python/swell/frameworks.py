@@ -69,9 +69,10 @@ class Loader:
 
         self._job = job
         self._sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
-        # Of its own, so that a run which starts it once more often draws the same numbers elsewhere.
+        # Not the script's generator: each start of a loader draws from it, and a run that resumes has one more.
         self._generator = Generator()
-        self._loader = DataLoader(dataset, batch_sampler=_Filled(self._sampler), **{"generator": self._generator, **options})
+        options = {"generator": self._generator, **options}
+        self._loader = DataLoader(dataset, batch_sampler=_Filled(self._sampler), **options)
 
     def __len__(self):
         """Steps of a whole epoch."""
@@ -88,7 +89,7 @@ class Loader:
         place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{self._job.env.rank}"
         self._generator.manual_seed(random.Random(place).getrandbits(63))
         for batch in self._loader:
-            # Whoever saves does so after the step with this batch and before the next one is asked for.
+            # The framework saves after the step with this batch, and before it asks for the next one.
             sampler.commit()
             yield batch
 

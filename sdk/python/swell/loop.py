@@ -216,7 +216,9 @@ def _sources(job, dataset, batch_size, seed, options):
         unknown = sorted(options.keys() - _STREAM_OPTIONS)
         if unknown:
             known = ", ".join(sorted(_STREAM_OPTIONS))
-            raise ValueError(f"job.batches: an IterableDataset takes no {', '.join(unknown)}; of a loader's options: {known}")
+            raise ValueError(
+                f"job.batches: an IterableDataset takes no {', '.join(unknown)}; of a loader's options: {known}"
+            )
         collate = options.pop("collate_fn", default_collate)
         stream = Stream(dataset, batch_size, job, collate, options)
         return stream, stream, stream, generator
