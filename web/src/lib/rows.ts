@@ -32,14 +32,21 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// The columns that fit into so many pixels. Those with the highest `spare` are left out first.
+// The columns that fit into so many pixels. Those with the highest `spare` are left out first; one
+// for which wide ones of a lower `spare` made room comes back.
 export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
   let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
   const out = new Set<T>();
-  for (const one of columns.filter((column) => column.spare).sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0))) {
+  const spared = columns.filter((column) => column.spare).sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0));
+  for (const one of spared) {
     if (left <= 0) break;
     out.add(one);
     left -= one.width;
+  }
+  for (const one of spared.reverse()) {
+    if (!out.has(one) || left + one.width > 0) continue;
+    out.delete(one);
+    left += one.width;
   }
   return columns.filter((one) => !out.has(one));
 }

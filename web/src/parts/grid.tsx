@@ -57,7 +57,6 @@ const ROW = 40;
 const OVERSCAN = 8;
 const CHECK_WIDTH = 40;
 const BAR_WIDTH = 18; // of scrolling, and borders
-const PHONE = 700; // where tables scroll sideways instead
 
 // What the user chose: in the address of the page, or in this table only.
 function useChoices(
@@ -480,7 +479,7 @@ function useShownColumns<T>(
   const visible = useMemo(() => {
     const keys = named?.split(',');
     if (keys) return columns.filter((one, index) => index === 0 || keys.includes(one.key));
-    return width < PHONE ? usual : fitting(usual, width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0));
+    return fitting(usual, width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0));
   }, [columns, usual, named, width, Boolean(props.bulk)]);
   return { visible, unfit: named ? 0 : usual.length - visible.length };
 }

@@ -80,13 +80,13 @@ function Health({ node }: { node: NodeRow }) {
 }
 
 const COLUMNS: Column<NodeRow>[] = [
-  { key: 'name', title: 'Node', value: (row) => row.name, width: 140, grow: 1.4 },
+  { key: 'name', title: 'Node', value: (row) => row.name, width: 130, grow: 1.4 },
   {
     key: 'status',
     title: 'Status',
     value: statusOf,
     cell: (row) => <NodeStatus node={row} />,
-    width: 150,
+    width: 140,
     filter: true,
   },
   {
@@ -97,6 +97,7 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 128,
     grow: 0.3,
     filter: true,
+    spare: 1,
   },
   {
     key: 'reason',
@@ -109,6 +110,7 @@ const COLUMNS: Column<NodeRow>[] = [
     ),
     width: 140,
     grow: 2,
+    spare: 3,
   },
   {
     key: 'pool',
@@ -124,7 +126,7 @@ const COLUMNS: Column<NodeRow>[] = [
       ),
     width: 150,
     filter: true,
-    spare: 4,
+    spare: 6,
   },
   {
     key: 'gpus',
@@ -138,6 +140,7 @@ const COLUMNS: Column<NodeRow>[] = [
       ),
     width: 190,
     grow: 0.6,
+    spare: 2,
   },
   {
     key: 'held',
@@ -148,12 +151,12 @@ const COLUMNS: Column<NodeRow>[] = [
         {number(row.gpus.held)}/{number(row.gpus.total)}
       </>
     ),
-    width: 80,
+    width: 72,
     grow: 0.3,
     num: true,
-    spare: 2,
+    spare: 4,
   },
-  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true, spare: 5 },
+  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true, spare: 7 },
   {
     key: 'idle',
     title: 'Idle',
@@ -161,9 +164,9 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 70,
     grow: 0.3,
     num: true,
-    spare: 3,
+    spare: 5,
   },
-  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 6 },
+  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 8 },
   {
     key: 'cpu',
     title: 'CPU held',
@@ -176,7 +179,7 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 100,
     grow: 0.4,
     num: true,
-    spare: 8,
+    spare: 10,
   },
   {
     key: 'memory',
@@ -190,9 +193,9 @@ const COLUMNS: Column<NodeRow>[] = [
     width: 170,
     grow: 0.6,
     num: true,
-    spare: 9,
+    spare: 11,
   },
-  { key: 'pods', title: 'Pods', value: (row) => row.pods.length, width: 70, grow: 0.3, num: true, spare: 7 },
+  { key: 'pods', title: 'Pods', value: (row) => row.pods.length, width: 70, grow: 0.3, num: true, spare: 9 },
   {
     key: 'created',
     title: 'Created',

@@ -17,7 +17,7 @@ const SCREENS: [string, string, string][] = [
   ['/project?name=vision&tab=history', 'vision', '.chart canvas'],
   ['/nodepools', 'Node Pools', '.grid-body .grid-row'],
   ['/nodepool?name=single-node-pool', 'single-node-pool', '.chart canvas'],
-  ['/nodes', 'Nodes', '.gpu'],
+  ['/nodes', 'Nodes', '.grid-body .grid-row'],
   ['/node?name=node-1', 'node-1', '.list-table'],
   ['/node?name=node-2', 'node-2', '.gpu.bad'],
   ['/node?name=node-3', 'node-3', '[aria-label=Failures]'],
@@ -215,6 +215,24 @@ test('the name of a row stays in sight while its table is scrolled sideways', as
   await page.evaluate(() => document.querySelector('.grid-scroll')?.scrollBy(300, 0));
   await page.waitForSelector('.grid-scroll.aside');
   assert.equal(await left(), 0);
+  await page.context().close();
+});
+
+test('the table of nodes fits a phone, and says what it leaves out', async () => {
+  const page = await one.page({ width: 390 });
+  await go(page, '/nodes', 'Nodes');
+  await page.waitForSelector('.grid-body .grid-row');
+  const hidden = await page.evaluate(() => {
+    const box = document.querySelector('.grid-scroll') as HTMLElement;
+    return box.scrollWidth - box.clientWidth;
+  });
+  assert.ok(hidden <= 0, `${hidden} px of the table are out of sight`);
+  const heads = await page.locator('.grid-head [role="columnheader"]').allInnerTexts();
+  assert.deepEqual(
+    heads.map((text) => text.trim()),
+    ['Node', 'Status', 'Held'],
+  );
+  assert.match(await page.locator('.grid').innerText(), /columns do not fit; the menu of columns has them/);
   await page.context().close();
 });
 

@@ -680,6 +680,19 @@ test('a table leaves out its most spare columns until the others fit', () => {
   assert.deepEqual([250, 249, 190, 189, 1].map(keys), ['abcd', 'abd', 'abd', 'ad', 'ad']);
 });
 
+test('a narrow column comes back where a wide one made room', () => {
+  const columns = [
+    { key: 'name', width: 130 },
+    { key: 'wide', width: 190, spare: 1 },
+    { key: 'narrow', width: 70, spare: 2 },
+  ];
+  const keys = (pixels: number) => fitting(columns, pixels).map((one) => one.key);
+  assert.deepEqual(keys(390), ['name', 'wide', 'narrow']);
+  assert.deepEqual(keys(320), ['name', 'wide']);
+  assert.deepEqual(keys(319), ['name', 'narrow']);
+  assert.deepEqual(keys(199), ['name']);
+});
+
 test('ten projects have ten colours, and keep them when others come and go', () => {
   const taken = new Map<string, number>();
   const names = Array.from({ length: 11 }, (_, at) => `project-${at}`);
