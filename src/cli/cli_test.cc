@@ -444,7 +444,7 @@ TEST_F(CliTest, DeleteTakesWhatThereIsAndNamesWhatIsMissing) {
   EXPECT_NE(err_.find("missing"), std::string::npos) << err_;
 }
 
-TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
+TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusWorkspacesAndTimeLimits) {
   const auto submit = [this](std::vector<std::string> flags) {
     std::vector<std::string> words = {"swell", "submit",    "net", "--image",
                                       "i",     "--dry-run", "-o",  "json"};
@@ -464,6 +464,9 @@ TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
   const json::Value& pod = *json::Find(job, {"spec", "pytorchReplicaSpecs", "Master", "template"});
   EXPECT_EQ(json::GetString(pod, {"metadata", "annotations", "swell.dev/gpu-fraction"}), "0.5");
   EXPECT_EQ(json::GetString(pod, {"spec", "priorityClassName"}), "interactive");
+  ASSERT_EQ(submit({"--time-limit", "2h30m"}), 0) << err_;
+  job = json::Parse(out_).value();
+  EXPECT_EQ(json::GetInt(job, {"spec", "runPolicy", "activeDeadlineSeconds"}), 9000);
   struct Wrong {
     std::vector<std::string> flags;
     std::string_view said;
@@ -472,6 +475,8 @@ TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
            {{"--gpus", "1.5"}, "--gpus \"1.5\": expected a whole number of GPUs or a part of one"},
            {{"--gpus", "-1"}, "--gpus \"-1\": expected a whole number"},
            {{"--min", "2"}, "--min 2 needs --max"},
+           {{"--time-limit", "soon"}, "--time-limit \"soon\": expected a duration like 90s, 2h45m"},
+           {{"--time-limit", "500ms"}, "--time-limit \"500ms\": expected 1s or more"},
            {{"--min", "0", "--max", "2"}, "--min 0: expected 1 or more"},
            {{"--min", "3", "--max", "2"}, "--max 2 is below --min 3"},
            {{"--max", "2", "--workers", "3"}, "--workers 3: expected between --min 1 and --max 2"},

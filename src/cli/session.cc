@@ -148,4 +148,12 @@ Result<Duration> ParseDuration(std::string_view text, std::string_view flag) {
       StrCat(flag, " ", Quote(text), ": expected a duration like 90s, 2h45m, 3d or 500ms"));
 }
 
+Result<int64_t> ParseTimeLimit(std::string_view text, std::string_view flag) {
+  if (text.empty()) return 0;
+  SWELL_ASSIGN_OR_RETURN(const Duration limit, ParseDuration(text, flag));
+  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(limit).count();
+  if (seconds >= 1) return seconds;
+  return Misuse(StrCat(flag, " ", Quote(text), ": expected 1s or more"));
+}
+
 }  // namespace swell::cli

@@ -96,5 +96,7 @@ std::string AgeOf(std::string_view rfc3339, WallTime now);
 
 // "3m", "2h45m", "500ms", "90": for --since and the like; `flag` is for messages.
 Result<Duration> ParseDuration(std::string_view text, std::string_view flag);
+// The same for how long a job may run, in whole seconds; 0: `text` is empty, and it has no limit.
+Result<int64_t> ParseTimeLimit(std::string_view text, std::string_view flag);
 
 }  // namespace swell::cli

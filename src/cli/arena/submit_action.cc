@@ -290,14 +290,12 @@ Status SubmitInstancesAction::FillEnd() {
   if (policy != "None" && policy != "Running" && policy != "All") {
     return Misuse(StrCat("--clean-task-policy ", Quote(policy), ": expected None, Running or All"));
   }
-  auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
-    if (text.empty()) return Status::Ok();
-    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
-    to = std::chrono::duration_cast<std::chrono::seconds>(span).count();
-    return Status::Ok();
-  };
-  SWELL_RETURN_IF_ERROR(seconds("--running-timeout", running_timeout_, spec_.running_timeout_s));
-  return seconds("--ttl-after-finished", ttl_, spec_.ttl_s);
+  SWELL_ASSIGN_OR_RETURN(spec_.running_timeout_s,
+                         ParseTimeLimit(running_timeout_, "--running-timeout"));
+  if (ttl_.empty()) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const Duration kept, ParseDuration(ttl_, "--ttl-after-finished"));
+  spec_.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(kept).count();
+  return Status::Ok();
 }
 
 // --config-file FILE:PATH; a PATH that ends in / keeps the file's name.

@@ -77,6 +77,10 @@ class SubmitAction final : public Action {
         "--array", &array_, "INDICES",
         "one job for each index, which it gets as $SWELL_ARRAY_INDEX; 0-99%8 runs 8 at once");
     flags.Group("Completion");
+    flags.Text(
+        "--time-limit", &time_limit_, "DURATION",
+        "how long it may run, such as 2h30m or 3d; then it ends as failed. Short jobs may use "
+        "nodes that are held for others");
     flags.Int("--retry", &spec_.retry, "N",
               StrCat("how often to restart instances that a signal ended (default ", kRetries,
                      "); an error of the script itself ends the job at once"));
@@ -278,6 +282,7 @@ class SubmitAction final : public Action {
       spec_.gpu_fraction = gpus - static_cast<double>(spec_.gpus);
     }
     SWELL_RETURN_IF_ERROR(FillSize());
+    SWELL_ASSIGN_OR_RETURN(spec_.running_timeout_s, ParseTimeLimit(time_limit_, "--time-limit"));
     if (spec_.retry < 0) return Misuse(StrCat("--retry ", spec_.retry, ": expected 0 or more"));
     spec_.restart_policy = spec_.retry > 0 ? "ExitCode" : "Never";
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
@@ -421,7 +426,7 @@ class SubmitAction final : public Action {
 
   PyTorchSpec spec_;
   std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_, ports_;
-  std::string on_preemption_ = "requeue", dry_run_, output_, gpus_;
+  std::string on_preemption_ = "requeue", dry_run_, output_, gpus_, time_limit_;
   int64_t workers_ = kUnsaid, min_ = kUnsaid, max_ = kUnsaid;
   size_t words_before_dashes_ = 0;
   bool wait_ = false, logs_ = false, force_ = false, interactive_ = false;

@@ -263,14 +263,13 @@ class SubmitAction final : public Action {
   Status FillRest() {
     SWELL_RETURN_IF_ERROR(FillPorts());
     SWELL_RETURN_IF_ERROR(CheckServiceType());
-    auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
-      if (text.empty()) return Status::Ok();
-      SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
-      to = std::chrono::duration_cast<std::chrono::seconds>(span).count();
-      return Status::Ok();
-    };
-    SWELL_RETURN_IF_ERROR(seconds("--auto-deletion-time-after-completion", ttl_, spec_.pod.ttl_s));
-    return seconds("--max-run-time", max_run_time_, spec_.pod.running_timeout_s);
+    SWELL_ASSIGN_OR_RETURN(spec_.pod.running_timeout_s,
+                           ParseTimeLimit(max_run_time_, "--max-run-time"));
+    if (ttl_.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(const Duration kept,
+                           ParseDuration(ttl_, "--auto-deletion-time-after-completion"));
+    spec_.pod.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(kept).count();
+    return Status::Ok();
   }
 
   Status CheckServiceType() const {
