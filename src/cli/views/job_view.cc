@@ -183,20 +183,6 @@ void ReadPlaces(JobView& job) {
   if (const auto placed = api::FindCondition(*waiting, "PodScheduled")) job.waits = placed->message;
 }
 
-// What keeps a placed pod from starting, as its node says; empty: nothing is known.
-std::string SetupProblem(const JobView& job) {
-  for (const json::SharedValue& pod : job.pods) {
-    for (const api::ContainerStatus& container : api::ContainerStatuses(*pod)) {
-      const bool creating =
-          container.reason == "ContainerCreating" || container.reason == "PodInitializing";
-      if (creating && !container.message.empty()) {
-        return StrCat(api::Name(*pod), " does not start: ", container.message);
-      }
-    }
-  }
-  return "";
-}
-
 // "worker-12": a role and an index.
 bool IsInstance(std::string_view rest) {
   size_t dash = rest.rfind('-');
@@ -755,9 +741,6 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
     }
     if (group != group_of.end()) AddGroup(view, group->second);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
-    if (view.waits.empty() && !view.over() && view.status != "Suspended") {
-      view.waits = SetupProblem(view);
-    }
     ReadTimes(view);
     ReadFailure(view);
     if (view.failure && view.failure->repeats()) view.message = view.failure->Sentence();

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <initializer_list>
 #include <tuple>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/failure_advice.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::api {
@@ -15,8 +15,6 @@ namespace {
 
 // A container that has run for so long since its last failure has recovered.
 constexpr Duration kSettled = std::chrono::seconds(60);
-constexpr int64_t kCommandNotFound = 127;
-constexpr int64_t kCommandNotExecutable = 126;
 constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 
 struct Place {
@@ -24,151 +22,6 @@ struct Place {
   const json::Value& status;  // of one container
   std::string_view name, role;
 };
-
-const json::Value* SpecOf(const json::Value& pod, std::string_view container) {
-  for (const json::Array* list : {&InitContainers(pod), &Containers(pod)}) {
-    for (const json::Value& one : *list) {
-      if (ContainerName(one) == container) return &one;
-    }
-  }
-  return nullptr;
-}
-
-// "its memory limit of 1Gi"; empty: neither the container nor its pod has one.
-std::string MemoryLimit(const json::Value& pod, std::string_view container) {
-  const json::Value* spec = SpecOf(pod, container);
-  if (spec == nullptr) return "";
-  const std::string_view own = json::GetString(*spec, {"resources", "limits", "memory"});
-  if (!own.empty()) return StrCat("its memory limit of ", own);
-  const std::string_view whole = json::GetString(pod, {"spec", "resources", "limits", "memory"});
-  return whole.empty() ? "" : StrCat("the memory limit of its pod, ", whole);
-}
-
-std::string ImageOf(const json::Value& pod, std::string_view container) {
-  const json::Value* spec = SpecOf(pod, container);
-  return spec == nullptr ? "" : std::string(json::GetString(*spec, {"image"}));
-}
-
-// Whether the container's image is a name of the catalogue, which has no image of its own.
-bool IsServedByMachine(const json::Value& pod, std::string_view container) {
-  for (std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
-      if (json::GetString(status, {"name"}) != container) continue;
-      const bool ours = json::GetString(status, {"containerID"}).starts_with("process://");
-      return ours && json::GetString(status, {"imageID"}).empty();
-    }
-  }
-  return false;
-}
-
-// "swell logs m-worker-0 -n team-a": as people type it from anywhere.
-constexpr std::string_view kMoreInLog = "more is in: ";
-
-std::string LogsCommand(const Failure& failure, const json::Value& pod) {
-  const std::string_view ns = Namespace(pod);
-  return StrCat("swell logs ", failure.member, failure.repeats() ? " --previous" : "",
-                ns.empty() || ns == "default" ? "" : StrCat(" -n ", ns));
-}
-
-// The runtime could not mount what the pod names; the command is not to blame.
-bool SpeaksOfVolumes(std::string_view said) {
-  return said.starts_with("volume") || said.starts_with("subPath") ||
-         said.starts_with("mount path");
-}
-
-bool Says(std::string_view said, std::initializer_list<std::string_view> texts) {
-  const std::string lower = ToLower(said);
-  return std::any_of(texts.begin(), texts.end(), [&lower](std::string_view text) {
-    return lower.find(text) != std::string::npos;
-  });
-}
-
-bool UsesPathOfNode(const json::Value& pod) {
-  const json::Array& volumes = json::GetArray(pod, {"spec", "volumes"});
-  return std::any_of(volumes.begin(), volumes.end(), [](const json::Value& volume) {
-    return json::Find(volume, {"hostPath"}) != nullptr;
-  });
-}
-
-// What the words of a failure tell beyond its class; empty: nothing that is known.
-std::string AdviceForWords(const Failure& failure, const json::Value& pod) {
-  if (Says(failure.said, {"unrecognized arguments: --rdzv_", "unrecognized option '--rdzv_"})) {
-    return "enableElastic puts --rdzv_backend and other options before the arguments of each "
-           "container, and only torchrun and swell.launch take them: start the program with one "
-           "of these";
-  }
-  if (Says(failure.said, {"permission denied", "permissionerror"}) && UsesPathOfNode(pod)) {
-    return "root in a container has no rights of root in a directory of the machine: use a claim, "
-           "or run the pod as a user that owns the directory (docs/troubleshooting.md)";
-  }
-  if (SpeaksOfNetwork(failure.said)) {
-    return "check the name, and whether the node reaches it by the network";
-  }
-  return "";
-}
-
-// What to do, for the class and what is known beyond it.
-std::string AdviceFor(const Failure& failure, const json::Value& pod) {
-  const std::string known = AdviceForWords(failure, pod);
-  switch (failure.which) {
-    case FailureClass::kUserError:
-      if (failure.exit_code == 0) {
-        return "its restartPolicy Always starts it again after each end; use OnFailure for work "
-               "that ends";
-      }
-      if (failure.exit_code == kCommandNotExecutable) {
-        return StrCat("chmod +x the file that the command of container ", failure.container,
-                      " names");
-      }
-      if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
-          failure.reason == "ContainerCannotRun") {
-        if (SpeaksOfVolumes(failure.said)) return "check the pod's volumes and what they name";
-        if (failure.said.find(kServedByMachine) != std::string::npos) {
-          return StrCat("check the command of container ", failure.container);
-        }
-        if (IsServedByMachine(pod, failure.container)) {
-          return StrCat("check the command of container ", failure.container,
-                        "; this machine's own programs serve its image, so install what is missing "
-                        "here, or use the image itself: swell images pull ",
-                        ImageOf(pod, failure.container), ", or swell images import");
-        }
-        return StrCat("check the command of container ", failure.container,
-                      ", and whether its image has it");
-      }
-      if (Says(failure.said, {"no module named"}) && IsServedByMachine(pod, failure.container)) {
-        return "this machine's own Python serves the image (docs/images.md) and sees no packages "
-               "of "
-               "pip install --user: install the package there, or put the module beside your code";
-      }
-      return StrCat(known.empty() ? "correct the program or its arguments" : known, "; ",
-                    kMoreInLog, LogsCommand(failure, pod));
-    case FailureClass::kHostMemory: {
-      const std::string limit = MemoryLimit(pod, failure.container);
-      return limit.empty() ? "give it more memory, or let it use less"
-                           : StrCat("raise ", limit, ", or let it use less");
-    }
-    case FailureClass::kGpuMemory:
-      return "use a smaller batch with gradient accumulation, or a larger part of a GPU";
-    case FailureClass::kNotANumber:
-      return "lower the learning rate, or resume from an earlier checkpoint";
-    case FailureClass::kPeerLost:
-      return "another member ended or could not be reached; the log of each member may say why";
-    case FailureClass::kHardware: {
-      const std::string_view node = NodeName(pod);
-      return StrCat("have the GPU checked; until then: kubectl cordon ",
-                    node.empty() ? "NODE" : node);
-    }
-    case FailureClass::kPreempted:
-      return "";
-    case FailureClass::kCannotStart:
-      return failure.reason.find("Image") == std::string::npos
-                 ? StrCat("check what container ", failure.container, " refers to")
-                 : StrCat("check the image of container ", failure.container);
-    case FailureClass::kUnknown:
-      return StrCat(known, known.empty() ? "" : "; ", kMoreInLog, LogsCommand(failure, pod));
-  }
-  return "";
-}
 
 Failure AtPlace(const Place& place) {
   Failure failure;
@@ -209,9 +62,9 @@ std::optional<Failure> OfContainer(const Place& place, WallTime now) {
       failure.waits = reason.empty() ? kCrashLoop : reason;
       return failure;
     }
-    if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") {
-      return std::nullopt;
-    }
+    const std::string_view message = json::GetString(*waiting, {"message"});
+    const bool creating = reason == "ContainerCreating" || reason == "PodInitializing";
+    if (reason.empty() || (creating && message.empty())) return std::nullopt;
     // A program that is done, and is started again and again.
     if (before != nullptr && reason == kCrashLoop) {
       Failure failure = FromEnd(place, *before);
@@ -222,7 +75,9 @@ std::optional<Failure> OfContainer(const Place& place, WallTime now) {
     Failure failure = AtPlace(place);
     failure.which = FailureClass::kCannotStart;
     failure.reason = failure.waits = reason;
-    failure.said = LastWords(json::GetString(*waiting, {"message"}));
+    failure.said = LastWords(message);
+    // What all its containers need cannot be made: a volume, a network.
+    if (creating) failure.container = failure.role = "";
     return failure;
   }
   const auto started = ParseTime(json::GetString(place.status, {"state", "running", "startedAt"}));
@@ -292,6 +147,10 @@ void Failure::HasNoLog() {
   if (more != std::string::npos) advice.replace(more, std::string::npos, "it wrote nothing");
 }
 
+bool Failure::StoppedByProbe() const {
+  return exit_code && said.starts_with("its ") && said.ends_with(kProbeFailed);
+}
+
 std::string Failure::Sentence() const {
   if (which == FailureClass::kPreempted) {
     return StrCat(member, " lost its place", said.empty() ? "" : ": ", said);
@@ -310,13 +169,15 @@ std::string Failure::Sentence() const {
   const std::string quoted = said.empty() ? "" : StrCat(": ", Quoted(said));
   const std::string last_line = said.empty() ? "" : StrCat("; its last line: ", Quoted(said));
   if (container.empty()) {
-    text += StrCat(reason, quoted);
+    text += repeats() ? said : StrCat(reason, quoted);
   } else if (!exit_code) {
     text += StrCat(role, " ", container, " waits with ", reason, quoted);
   } else if (reason == "StartError" || reason == "ContainerCannotRun") {
     text += StrCat(role, " ", container, " could not start: ", said);
   } else if (reason == "OOMKilled") {
     text += StrCat(role, " ", container, " was killed because it used more memory than allowed");
+  } else if (StoppedByProbe()) {
+    text += StrCat(role, " ", container, " was stopped because ", said);
   } else if (const int signal = SignalOf(*exit_code); !SignalName(signal).empty()) {
     text += StrCat(role, " ", container, " was ended by signal ", signal, " (", SignalName(signal),
                    ")", last_line);

@@ -19,6 +19,8 @@ namespace swell::api {
 inline constexpr std::string_view kNodeShutdown = "NodeShutdown";
 // Begins what the node says where a command is missing and the image is a name of its catalogue.
 inline constexpr std::string_view kServedByMachine = "programs of this machine serve image ";
+// Ends what the node says where it stopped a container: "its liveness probe failed".
+inline constexpr std::string_view kProbeFailed = " probe failed";
 
 struct Failure {
   std::string member;     // the pod
@@ -36,6 +38,8 @@ struct Failure {
 
   // It starts again and again, or its node still tries to start it.
   bool repeats() const { return !waits.empty(); }
+  // Its node stopped the container, as its probe asks.
+  bool StoppedByProbe() const;
   // Shorter than a sentence: "OOMKilled", "exit 1", "SIGSEGV", "CrashLoopBackOff".
   std::string Word() const;
   // "train-worker-1 failed: container pytorch exited with 127; its last line: "sh: x: not found";

@@ -12,6 +12,12 @@ namespace {
 
 constexpr int kSignalExit = 128;
 constexpr size_t kLastWordsMax = 400;
+// A program's message about a system call that failed, with the count that dd prints after it.
+constexpr size_t kLinesAfterCause = 4;
+constexpr std::array<std::string_view, 7> kSystemErrors = {
+    ": No space left on device", ": Permission denied",  ": No such file or directory",
+    ": Read-only file system",   ": Input/output error", ": Disk quota exceeded",
+    ": Too many open files"};
 
 // The network or its names are to blame, not the program. In lower case.
 constexpr std::array<std::string_view, 3> kNetworkTexts = {
@@ -59,7 +65,11 @@ constexpr TextRule kTextRules[] = {
     {FailureClass::kPeerLost, "collective operation timeout"},
     {FailureClass::kPeerLost, "rendezvousconnectionerror"},
     {FailureClass::kPeerLost, "rendezvoustimeouterror"},
+    {FailureClass::kPeerLost, "diststoreerror"},
+    {FailureClass::kPeerLost, "waiting for clients"},
+    {FailureClass::kPeerLost, "socket timeout"},
     {FailureClass::kPeerLost, "broken pipe"},
+    {FailureClass::kUnknown, "no space left on device"},
     {FailureClass::kUnknown, kNetworkTexts[0]},
     {FailureClass::kUnknown, kNetworkTexts[1]},
     {FailureClass::kUnknown, kNetworkTexts[2]},
@@ -105,6 +115,11 @@ bool NamesAnError(std::string_view line) {
     if (word.ends_with(end)) return true;
   }
   return false;
+}
+
+bool IsSystemError(std::string_view line) {
+  return std::any_of(kSystemErrors.begin(), kSystemErrors.end(),
+                     [line](std::string_view end) { return line.ends_with(end); });
 }
 
 // Without colours and other control characters: people read it on terminals. A bar that wrote over
@@ -366,18 +381,25 @@ std::string_view SignalName(int signal) {
 std::string LastWords(std::string_view said) {
   const bool launched = LaunchedSignal(said) != 0;
   const std::string plain = launched ? PlainText(ReportOfSignal(said)) : OwnWords(said);
-  std::string last, error;
+  std::string last, error, system_error;
+  size_t since_system_error = 0;
   bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {
     if (!HasLetter(line)) continue;
     last = Trim(line);
+    ++since_system_error;
     if (NamesAnError(line)) {
       error = last;
+      system_error.clear();
+    } else if (IsSystemError(last)) {
+      system_error = last;
+      since_system_error = 0;
     } else if (continues) {
       error += StrCat(" ", last);
     }
     continues = !error.empty() && error.ends_with(':');
   }
+  if (!system_error.empty() && since_system_error <= kLinesAfterCause) error = system_error;
   std::string words = error.empty() ? last : error;
   if (words.size() <= kLastWordsMax) return words;
   size_t end = kLastWordsMax;

@@ -183,6 +183,11 @@ TEST(FailureClass, LastWordsAreTheErrorRatherThanTheLastLine) {
                       "ValueError: bad shape\nclosing files\n"),
             "ValueError: bad shape");
   EXPECT_EQ(LastWords("sh: 1: trian.py: not found"), "sh: 1: trian.py: not found");
+  EXPECT_EQ(LastWords("dd: error writing 'x': No space left on device\n1+0 records in\n0+0 records "
+                      "out\n0 bytes copied, 4.6e-05 s, 0.0 kB/s\n"),
+            "dd: error writing 'x': No space left on device");
+  EXPECT_EQ(LastWords("cat: x: No such file or directory\n1\n2\n3\n4\n5\n"), "5")
+      << "it went on after that";
   EXPECT_EQ(LastWords("\x1b[31mValueError: red\x1b[0m\x07\r\n"), "ValueError: red");
   const std::string words = LastWords("x" + std::string(350, 'a') + std::string(60, '\xC3'));
   EXPECT_LE(words.size(), 404u);
@@ -218,14 +223,17 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
             std::string::npos);
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 139, reason: Error}}}]}"),
-            "w-0 failed: container main was ended by signal 11 (SIGSEGV); more is in: swell logs "
-            "w-0");
+            "w-0 failed: container main was ended by signal 11 (SIGSEGV); its native code crashed: "
+            "PYTHONFAULTHANDLER=1 in its environment prints where; more is in: swell logs w-0");
   EXPECT_EQ(SentenceOf("{phase: Failed, reason: Evicted, message: disk is full}"),
-            "w-0 failed: Evicted: \"disk is full\"; more is in: swell logs w-0");
-  EXPECT_EQ(SentenceOf("{phase: Failed, reason: DeadlineExceeded, message: too long, "
-                       "containerStatuses: [{name: main, state: {terminated: "
-                       "{exitCode: 143, reason: Error}}}]}"),
-            "w-0 failed: DeadlineExceeded: \"too long\"; more is in: swell logs w-0");
+            "w-0 failed: Evicted: \"disk is full\"; raise the limit that the message names, or let "
+            "it use less; more is in: swell logs w-0");
+  EXPECT_EQ(
+      SentenceOf("{phase: Failed, reason: DeadlineExceeded, message: too long, "
+                 "containerStatuses: [{name: main, state: {terminated: "
+                 "{exitCode: 143, reason: Error}}}]}"),
+      "w-0 failed: DeadlineExceeded: \"too long\"; give it more time (activeDeadlineSeconds); "
+      "more is in: swell logs w-0");
 }
 
 TEST(Failure, WordsThatAreKnownSayWhatToDo) {
@@ -243,7 +251,12 @@ TEST(Failure, WordsThatAreKnownSayWhatToDo) {
             "root in a container has no rights of root in a directory of the machine: use a claim, "
             "or run the pod as a user that owns the directory (docs/troubleshooting.md)" +
                 more);
-  EXPECT_EQ(advice(denied, "emptyDir: {}"), "correct the program or its arguments" + more);
+  EXPECT_EQ(advice(denied, "emptyDir: {}"),
+            "the container's user may not do that: check who owns the file, and runAsUser and "
+            "fsGroup" +
+                more);
+  EXPECT_EQ(advice("KeyError: 'label'", "emptyDir: {}"),
+            "correct the program or its arguments" + more);
   EXPECT_EQ(advice("curl: (6) Could not resolve host: data.example", "emptyDir: {}"),
             "check the name, and whether the node reaches it by the network" + more);
   EXPECT_EQ(advice("ddp.py: error: unrecognized arguments: --rdzv_backend=c10d", "emptyDir: {}"),
@@ -251,6 +264,84 @@ TEST(Failure, WordsThatAreKnownSayWhatToDo) {
             "container, and only torchrun and swell.launch take them: start the program with one "
             "of these" +
                 more);
+}
+
+// The beginning of the advice for a program that ended with 1 and these words.
+struct KnownWords {
+  std::string_view said, advice;
+};
+
+TEST(Failure, WhatPeopleMeetMostOftenHasItsOwnAdvice) {
+  const auto advice = [](std::string_view said, std::string_view resources) {
+    const json::Value pod = Document(
+        StrCat("{metadata: {name: w-0}, spec: {containers: [{name: main, resources: ", resources,
+               "}]}, status: {phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+               "{exitCode: 1, reason: Error, message: \"",
+               said, "\"}}}]}}"));
+    return FailureOf(pod, kNow)->advice;
+  };
+  for (const KnownWords& one : std::initializer_list<KnownWords>{
+           {"OSError: [Errno 28] No space left on device", "a disk or /dev/shm is full: make room"},
+           {"RuntimeError: DataLoader worker (pid 12) is killed by signal: Bus error.",
+            "give the pod a larger /dev/shm"},
+           {"OSError: [Errno 30] Read-only file system: '/c/1.pt'", "write to a volume that is"},
+           {"OSError: [Errno 98] Address already in use", "another process has that port"},
+           {"OSError: [Errno 24] Too many open files", "let it keep fewer files open"},
+           {"sh: 1: ./train: Exec format error", "its program is built for another processor"},
+           {"urllib.error.HTTPError: HTTP Error 401: Unauthorized", "the other side refuses its"},
+           {"_pickle.UnpicklingError: pickle data was truncated", "the file is damaged or of"},
+           {"AttributeError: Can't pickle local object 'f'", "save state_dict() instead"},
+           {"python: can't open file '//t.py': [Errno 2] No such file or directory",
+            "the container has no such file: put it into the image"},
+           {"FileNotFoundError: [Errno 2] No such file or directory: '/d'", "check the path"},
+           {"git-sync: cannot sync https://h/x.git to /code/x: fatal: no", "check the address of"},
+           {"RuntimeError: Socket Timeout", "another member ended or could not be reached"},
+           {"AssertionError: Torch not compiled with CUDA enabled", "the torch of its image is"}}) {
+    EXPECT_TRUE(advice(one.said, "{}").starts_with(one.advice)) << advice(one.said, "{}");
+  }
+  const std::string_view none = "RuntimeError: No CUDA GPUs are available";
+  EXPECT_TRUE(advice(none, "{}").starts_with("its pod asks for no GPU")) << advice(none, "{}");
+  const std::string asked = advice(none, "{limits: {nvidia.com/gpu: 1}}");
+  EXPECT_TRUE(asked.starts_with("correct the program")) << asked;
+}
+
+TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
+  const auto sentence = [](int code, std::string_view said) {
+    return SentenceOf(
+        StrCat("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+               "{exitCode: ",
+               code, ", reason: Error, message: '", said, "'}}}]}"));
+  };
+  EXPECT_EQ(sentence(137, ""),
+            "w-0 failed: container main was ended by signal 9 (SIGKILL); it was killed from "
+            "outside, often because memory ran out on node n1: give it a memory limit, or let it "
+            "use less; more is in: swell logs w-0");
+  EXPECT_NE(sentence(132, "").find("its program is built for another processor"),
+            std::string::npos);
+  EXPECT_NE(sentence(135, "").find("give the pod a larger /dev/shm"), std::string::npos);
+  EXPECT_NE(sentence(143, "").find("somebody else than Swell told it to stop"), std::string::npos);
+  EXPECT_EQ(sentence(143, "its liveness probe failed"),
+            "w-0 failed: container main was stopped because its liveness probe failed; check the "
+            "probe's path, port and delays, and that the program answers it; its errors are in: "
+            "swell events w-0");
+}
+
+TEST(Failure, APodThatItsNodeCannotPrepareSaysWhatIsMissing) {
+  const auto sentence = [](std::string_view message) {
+    return SentenceOf(
+        StrCat("{phase: Pending, containerStatuses: [{name: main, state: {waiting: "
+               "{reason: ContainerCreating",
+               message.empty() ? "" : StrCat(", message: '", message, "'"), "}}}]}"));
+  };
+  EXPECT_EQ(sentence(""), "") << "it is being made";
+  EXPECT_EQ(sentence("MountVolume.SetUp failed for volume \"c\" : configmap \"t\" not found"),
+            "w-0 cannot start: MountVolume.SetUp failed for volume \"c\" : configmap \"t\" not "
+            "found; create it, or correct its name; the node tries again by itself");
+  EXPECT_EQ(sentence("Failed to create pod sandbox: volume \"d\": host path /srv/x does not exist "
+                     "on the node"),
+            "w-0 cannot start: Failed to create pod sandbox: volume \"d\": host path /srv/x does "
+            "not exist on the node; make the directory on the node, or correct the path; the node "
+            "tries again by itself");
 }
 
 TEST(Failure, AnEmptyLogIsNotWhereToLook) {

@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/container_list.h"
+#include "kube/api/objects/failure.h"
 #include "kube/node/devices/gpu_env.h"
 #include "kube/node/network/names.h"
 #include "kube/node/pod/hooks.h"
@@ -591,7 +592,7 @@ void ContainerManager::OnExit(const ContainerRef& ref, const ContainerExit& exit
   // Else it would look as if somebody had sent it a signal.
   const std::string probe = std::exchange(container->failed_probe, {});
   if (!probe.empty() && exit.termination_message.empty()) {
-    container->exit->termination_message = StrCat("its ", probe, " probe failed");
+    container->exit->termination_message = StrCat("its ", probe, api::kProbeFailed);
   }
   container->ready = false;
   container->probes.clear();
