@@ -249,9 +249,12 @@ class WhyReport {
         return StrCat("correct what the message names: its program never ran, and has no log. ",
                       once, "removed");
       }
-      const bool member = job.failure && !job.failure->member.empty();
-      return StrCat("swell logs ", member ? StrCat(job.failure->member, " -n ", job.ns) : named,
-                    " shows what it printed. ", once, "removed");
+      if (FailedWith("DeadlineExceeded")) {
+        return StrCat(
+            "submit it again with more time (--time-limit, activeDeadlineSeconds)",
+            job.pods.empty() ? "" : StrCat("; swell logs ", named, " shows how far it was"));
+      }
+      return StrCat(LogText(named), once, "removed");
     }
     if (job.over() || !job.GateText().empty()) return "";
     if (job.status == "Suspended") return StrCat("swell resume ", named, " lets it run again");
@@ -262,6 +265,22 @@ class WhyReport {
     }
     if (!job.hung.empty()) return StrCat("swell logs ", named, " shows what it printed last");
     return "";
+  }
+
+  bool FailedWith(std::string_view reason) const {
+    const auto failed = api::FindCondition(*facts_.job.object, "Failed");
+    return failed && failed->IsTrue() && failed->reason == reason;
+  }
+
+  // Where its output is; empty: the sentence about its failure has it already, or there is none.
+  std::string LogText(const std::string& named) const {
+    const std::optional<api::Failure>& failure = facts_.job.failure;
+    if (!failure || failure->member.empty()) {
+      return StrCat("swell logs ", named, " shows what it printed. ");
+    }
+    if (failure->TellsOfLog()) return "";
+    return StrCat("swell logs ", failure->member, " -n ", facts_.job.ns,
+                  " shows what it printed. ");
   }
 
   // Neither room nor nodes help while the job has to be corrected, or while the pod that waits has

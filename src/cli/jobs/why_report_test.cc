@@ -508,6 +508,8 @@ TEST(WhyReport, AJobThatItsControllerRefusedHasNoLog) {
   };
   EXPECT_TRUE(next("InvalidSpec").starts_with("correct what the message names: its program never"));
   EXPECT_TRUE(next("BackoffLimitExceeded").starts_with("swell logs mnist -n team shows"));
+  EXPECT_EQ(next("DeadlineExceeded"),
+            "submit it again with more time (--time-limit, activeDeadlineSeconds)");
 }
 
 TEST(WhyReport, DescribesJobsThatDoNotWait) {
@@ -527,6 +529,10 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
             "submit a new job when the cause is removed\n");
   facts.job.failure = api::Failure{.member = "mnist-worker-0", .container = "c"};
   EXPECT_TRUE(next().starts_with("swell logs mnist-worker-0 -n team shows")) << next();
+  facts.job.failure->advice = "correct the program; more is in: swell logs mnist-worker-0 -n team";
+  EXPECT_TRUE(next().starts_with("It does not start again: ")) << next();
+  facts.job.failure->HasNoLog();
+  EXPECT_TRUE(next().starts_with("It does not start again: ")) << next();
   facts.job.failure.reset();
   facts.job.on_preemption = "Fail";
   EXPECT_TRUE(next().starts_with("swell logs mnist -n team shows")) << next();

@@ -16,6 +16,7 @@ namespace {
 // A container that has run for so long since its last failure has recovered.
 constexpr Duration kSettled = std::chrono::seconds(60);
 constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
+constexpr std::string_view kWroteNothing = "it wrote nothing";
 
 struct Place {
   const json::Value& pod;
@@ -142,9 +143,13 @@ std::string Failure::Word() const {
   return name.empty() ? StrCat("exit ", *exit_code) : std::string(name);
 }
 
+bool Failure::TellsOfLog() const {
+  return advice.find(kMoreInLog) != std::string::npos || advice.ends_with(kWroteNothing);
+}
+
 void Failure::HasNoLog() {
   const size_t more = advice.find(kMoreInLog);
-  if (more != std::string::npos) advice.replace(more, std::string::npos, "it wrote nothing");
+  if (more != std::string::npos) advice.replace(more, std::string::npos, kWroteNothing);
 }
 
 bool Failure::StoppedByProbe() const {

@@ -45,6 +45,8 @@ struct Failure {
   // "train-worker-1 failed: container pytorch exited with 127; its last line: "sh: x: not found";
   // …".
   std::string Sentence() const;
+  // Its advice says where its log is, or that there is none.
+  bool TellsOfLog() const;
   // Its log was read and is empty: the advice does not send people there.
   void HasNoLog();
   json::Value ToJson() const;
