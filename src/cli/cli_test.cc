@@ -256,7 +256,7 @@ TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
   EXPECT_NE(err_.find("\"; a queue with a quota is a Project here"), std::string::npos) << err_;
   stdin_ = "{apiVersion: serving.kubedl.io/v1alpha1, kind: Inference, metadata: {name: s}}";
   EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
-  EXPECT_NE(err_.find("\"; run the server as a Deployment"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("\"; arena serve custom"), std::string::npos) << err_;
   stdin_ = "{apiVersion: v7, kind: Job, metadata: {name: j}}";
   EXPECT_EQ(Run({"swell", "delete", "-f", "-"}), 1);
   EXPECT_TRUE(

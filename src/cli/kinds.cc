@@ -35,6 +35,8 @@ constexpr std::string_view kPodGroupInstead =
 constexpr std::string_view kJobInstead =
     "a PyTorchJob, TFJob or MPIJob (kubeflow.org) or a TrainingJob (swell.dev/v1) starts its pods "
     "all or none";
+constexpr std::string_view kServeInstead =
+    "arena serve custom, tensorflow and triton start servers; kubectl applies Deployments";
 constexpr std::string_view kOperatorInstead =
     "where its own operator and definitions are installed, its pods are placed as gangs";
 
@@ -51,10 +53,12 @@ constexpr ForeignKind kForeignKinds[] = {
     {"training.kubedl.io", "ElasticDLJob",
      "elasticdl train makes an ElasticDLJob of elasticdl.org"},
     {"training.kubedl.io", "", kJobInstead},
-    {"serving.kubedl.io", "", "run the server as a Deployment in a project's namespace"},
+    {"xdl.kubedl.io", "", kJobInstead},
+    {"serving.kubedl.io", "", kServeInstead},
     {"model.kubedl.io", "",
      "there is no registry of models: keep a model in a volume, or an image"},
-    {"notebook.kubedl.io", "", "runai workspace submit starts notebooks"},
+    {"cache.kubedl.io", "", "keep the data in a volume: pods mount its PersistentVolumeClaim"},
+    {"notebook.kubedl.io", "", "runai workspace submit NAME -i IMAGE starts a notebook"},
     {"kubeflow.org", "MXJob", kJobInstead},
     {"ray.io", "", kOperatorInstead},
     {"jobset.x-k8s.io", "", kOperatorInstead},

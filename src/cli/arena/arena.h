@@ -30,6 +30,7 @@ Command AttachSpec();
 Command ScaleOutSpec();
 Command ScaleInSpec();
 Command LogviewerSpec();
+Command ServeSpec();
 Command DataSpec();
 Command WhoamiSpec();
 Command VersionSpec();

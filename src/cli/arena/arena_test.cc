@@ -347,8 +347,8 @@ TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
   EXPECT_NE(err_.find("arena submit rayjob is not supported: create a RayJob of KubeRay"),
             std::string::npos)
       << err_;
-  EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);
-  EXPECT_NE(err_.find("arena serve is not supported: run the server as a Deployment"),
+  EXPECT_EQ(Run({"swell", "arena", "model", "list"}), 2);
+  EXPECT_NE(err_.find("arena model is not supported: Swell has no model registry"),
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"arena", "get", "x", "--type", "sparkjob"}), 2);

@@ -12,7 +12,6 @@ struct MissingCommand {
 };
 
 constexpr MissingCommand kMissing[] = {
-    {"serve", "run the server as a Deployment in a project's namespace"},
     {"model", "Swell has no model registry"},
     {"evaluate", "submit the evaluation as a job: arena submit pytorch"},
     {"llm", "submit the command as a job: arena submit pytorch"}};
@@ -35,7 +34,7 @@ class Missing final : public Action {
 Command ArenaRoot() {
   Command root{
       .name = "arena",
-      .summary = "Arena's commands for training jobs, provided by Swell.",
+      .summary = "Arena's commands for training jobs and servers, provided by Swell.",
       .examples = {{"Submit a job",
                     "arena submit pytorch --name=mnist --gpus=1 --image=pytorch:2 "
                     "\"python mnist.py\""},
@@ -44,8 +43,9 @@ Command ArenaRoot() {
       .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
                    arena::DeleteSpec(), arena::PruneSpec(), arena::CronSpec(), arena::TopSpec(),
                    arena::AttachSpec(), arena::ScaleOutSpec(), arena::ScaleInSpec(),
-                   arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),
-                   arena::VersionSpec(), CompletionCommandSpec("arena"), CompleteCommandSpec()},
+                   arena::LogviewerSpec(), arena::ServeSpec(), arena::DataSpec(),
+                   arena::WhoamiSpec(), arena::VersionSpec(), CompletionCommandSpec("arena"),
+                   CompleteCommandSpec()},
   };
   for (const MissingCommand& one : kMissing) {
     Command missing;

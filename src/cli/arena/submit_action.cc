@@ -276,7 +276,8 @@ Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::stri
   if (spec_.image_pull_policy.empty()) spec_.image_pull_policy = "Always";
   if (spec_.share_memory.empty()) spec_.share_memory = "2Gi";
   Mark(session, TotalGpus());
-  return ReadConfigFiles();
+  if (!config_files_.empty()) spec_.config_map = ConfigFilesName(spec_.name);
+  return ReadConfigFiles(config_files_, spec_, config_data_);
 }
 
 Status SubmitInstancesAction::FillEnd() {
@@ -298,9 +299,10 @@ Status SubmitInstancesAction::FillEnd() {
   return Status::Ok();
 }
 
-// --config-file FILE:PATH; a PATH that ends in / keeps the file's name.
-Status SubmitInstancesAction::ReadConfigFiles() {
-  for (const std::string& text : config_files_) {
+Status ReadConfigFiles(const std::vector<std::string>& texts,
+                       PyTorchSpec& spec,
+                       json::Object& data) {
+  for (const std::string& text : texts) {
     size_t colon = text.find(':');
     std::string file = text.substr(0, colon);
     std::string path = colon == std::string::npos ? file : text.substr(colon + 1);
@@ -310,11 +312,10 @@ Status SubmitInstancesAction::ReadConfigFiles() {
     std::string base = file.substr(file.rfind('/') + 1);
     if (path.ends_with('/')) path += base;
     SWELL_ASSIGN_OR_RETURN(std::string content, ReadFile(file, 1 << 20));
-    std::string key = StrCat("file-", spec_.config_files.size());
-    spec_.config_files.emplace_back(key, path);
-    config_data_[key] = content;
+    std::string key = StrCat("file-", spec.config_files.size());
+    spec.config_files.emplace_back(key, path);
+    data[key] = content;
   }
-  if (!config_files_.empty()) spec_.config_map = ConfigFilesName(spec_.name);
   return Status::Ok();
 }
 

@@ -15,6 +15,12 @@
 
 namespace swell::cli::arena {
 
+// Files of this machine, each FILE:PATH, go into the data of a ConfigMap; the spec mounts them. A
+// PATH that ends in / keeps the file's name.
+Status ReadConfigFiles(const std::vector<std::string>& texts,
+                       PyTorchSpec& spec,
+                       json::Object& data);
+
 class SubmitAction : public Action {
  public:
   explicit SubmitAction(const Trainer& trainer) : trainer_(trainer) {}
@@ -70,7 +76,6 @@ class SubmitInstancesAction : public SubmitAction {
   void DeclareTensorboard(Flags& flags);
   void DeclareRest(Flags& flags);
   Status FillEnd();
-  Status ReadConfigFiles();
 
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
   std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_, cron_log_dir_;
