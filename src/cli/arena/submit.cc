@@ -213,7 +213,7 @@ class OtherKind final : public Action {
 const std::vector<OtherTrainer>& OtherTrainers() {
   static const std::vector<OtherTrainer>* trainers = new std::vector<OtherTrainer>{
       {{"rayjob", "rj"}, "create a RayJob of KubeRay with kubectl; Swell places its pods"},
-      {{"sparkjob"}, "arena submit --help lists the kinds that Swell trains"}};
+      {{"sparkjob"}, "with Spark's operator in the cluster, kubectl apply a SparkApplication"}};
   return *trainers;
 }
 
