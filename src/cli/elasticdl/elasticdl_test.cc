@@ -206,7 +206,11 @@ TEST_F(ElasticdlTest, RefusesByName) {
   }
   err_.clear();
   EXPECT_EQ(Train({}), 2);
-  EXPECT_NE(err_.find("--training_data is not set"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--training_data is not set\n"), std::string::npos) << err_;
+  EXPECT_EQ(Train({"--job_command=python a.py --training_data=/d"}), 2);
+  EXPECT_NE(err_.find("--training_data is not set; the master hands its records out to"),
+            std::string::npos)
+      << err_;
 }
 
 TEST_F(ElasticdlTest, YamlDumpsAndSubmitsNothing) {

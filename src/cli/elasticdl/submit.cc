@@ -309,7 +309,12 @@ class SubmitAction final : public Action {
     const char* flag = mode == Mode::kTrain      ? "--training_data"
                        : mode == Mode::kEvaluate ? "--validation_data"
                                                  : "--prediction_data";
-    if (data.empty()) return Misuse(StrCat(flag, " is not set"));
+    if (data.empty()) {
+      return Misuse(StrCat(flag, " is not set",
+                           flags_.job_command.empty()
+                               ? ""
+                               : "; the master hands its records out to --job_command, too"));
+    }
     if (mode != Mode::kTrain && ValueOf("checkpoint_dir_for_init").empty()) {
       return Misuse(
           "--checkpoint_dir_for_init is not set; it is the directory of the trained model");
