@@ -5,7 +5,7 @@ import os
 import pickle
 import random
 import unittest
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from types import SimpleNamespace
 from unittest import mock
 
@@ -13,7 +13,7 @@ import numpy
 import torch
 
 import support
-from swell import plain, random_state
+from swell import plain, random_state, snapshot
 from swell.checkpoint import CheckpointManager, decode, encode
 
 
@@ -72,6 +72,15 @@ class PlainTest(support.FolderTest):
         schedule.load_state_dict(back["schedule"])
         average = state["optimizer"]["state"][0]["exp_avg"]
         self.assertTrue(torch.equal(back["optimizer"]["state"][0]["exp_avg"], average))
+
+    def test_a_schedule_with_milestones(self):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+        state = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 5, 5]).state_dict()
+        for copied in (state, snapshot.Snapshot(state).copy_to(bytearray(), 0)):
+            codec, data = encode(copied)
+            self.assertEqual(codec, "tensors")
+            back = decode(codec, data)["milestones"]
+            self.assertEqual((type(back), back), (Counter, Counter([2, 5, 5])))
 
     def test_random_generators_continue_where_they_were(self):
         codec, data = encode(random_state.whole())

@@ -1,17 +1,19 @@
 """State as plain tensors, numbers and strings, which `torch.load(weights_only=True)` accepts.
 
 Used by `swell.checkpoint`. torch 2.6 and newer refuse by default to load anything that could run code, NumPy arrays
-included. So arrays travel as tensors of their bytes beside their type and shape, and come back as arrays.
+included. So arrays travel as tensors of their bytes beside their type and shape, and come back as arrays. A Counter, in
+which torch's MultiStepLR keeps its milestones, travels as a dict.
 
 What always holds: `restore(flatten(state))` equals `state`; `flatten` copies only the containers that it must change,
 so tensors are never copied and an OrderedDict of a model keeps its version metadata.
 """
 
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 # The key that marks a dict as a NumPy array in plain form.
 _ARRAY = "swell:numpy"
+_COUNTER = "swell:counter"
 _SAFE_NUMPY_KINDS = "biufc"  # bool, int, unsigned, float, complex
 _LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray)
 
@@ -33,6 +35,8 @@ def flatten(value, path="state"):
         check_keys(value, path)
         plain = {key: flatten(item, f"{path}[{key!r}]") for key, item in value.items()}
         return value if all(plain[key] is value[key] for key in plain) else kind(plain)
+    if kind is Counter and all(type(count) is int for count in value.values()):
+        return {_COUNTER: flatten(dict(value), path)}
     if kind in (list, tuple):
         plain = [flatten(item, f"{path}[{i}]") for i, item in enumerate(value)]
         return value if all(a is b for a, b in zip(plain, value)) else kind(plain)
@@ -78,6 +82,8 @@ def restore(value):
             import numpy
 
             return numpy.frombuffer(value["data"].numpy().tobytes(), dtype=value[_ARRAY]).reshape(value["shape"]).copy()
+        if _COUNTER in value:
+            return Counter(value[_COUNTER])
         for key, item in value.items():
             changed = restore(item)
             if changed is not item:
