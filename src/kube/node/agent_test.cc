@@ -176,8 +176,10 @@ TEST_F(AgentTest, KillsWhenTheGracePeriodIsOver) {
   api_->Delete(kPods, "a", 5);
   sim_.Advance(milliseconds(4900));
   EXPECT_TRUE(api_->Has(kPods, "a"));
+  EXPECT_FALSE(Saw("KilledAfterGracePeriod"));
   sim_.Advance(milliseconds(200));
   EXPECT_FALSE(api_->Has(kPods, "a"));
+  EXPECT_TRUE(Saw("KilledAfterGracePeriod"));
 }
 
 TEST_F(AgentTest, ForcedDeletionKillsAtOnce) {

@@ -522,10 +522,8 @@ void ContainerManager::Stop(ContainerState& container, Duration grace, std::stri
   host_.Event(*record_.pod, "Normal", "Killing",
               event.empty() ? StrCat("Stopping container ", container.name) : std::string(event));
   const int attempt = container.attempt;
-  container.kill_timer.Start(grace, [this, name = container.name, attempt] {
-    ContainerState* late = FindAttempt(name, attempt);
-    if (late != nullptr && !late->stopped()) host_.runtime().Signal(RefOf(*late), SIGKILL);
-  });
+  container.kill_timer.Start(
+      grace, [this, name = container.name, attempt, grace] { KillLate(name, attempt, grace); });
   const json::Value* hook = json::Find(record_.SpecOf(container), {"lifecycle", "preStop"});
   if (hook == nullptr || grace <= Duration(0)) return SendTerm(container.name, attempt);
   if (json::Find(*hook, {"sleep"}) != nullptr) {
@@ -554,6 +552,18 @@ void ContainerManager::SendTerm(const std::string& name, int attempt) {
   if (container != nullptr && !container->stopped()) {
     host_.runtime().Signal(RefOf(*container), SIGTERM);
   }
+}
+
+void ContainerManager::KillLate(const std::string& name, int attempt, Duration grace) {
+  ContainerState* late = FindAttempt(name, attempt);
+  if (late == nullptr || late->stopped()) return;
+  host_.runtime().Signal(RefOf(*late), SIGKILL);
+  const int64_t seconds = grace / std::chrono::seconds(1);
+  if (seconds == 0) return;
+  Warn("KilledAfterGracePeriod",
+       StrCat("Container ", name, " did not end within ", std::to_string(seconds),
+              " s of SIGTERM and was killed; what it had not saved is lost. Let it end on SIGTERM, "
+              "or set a longer terminationGracePeriodSeconds"));
 }
 
 void ContainerManager::StopAll(Duration grace) {

@@ -73,6 +73,7 @@ class ContainerManager {
   void AddProbe(ContainerState& container, ProbeKind kind, std::string_view field);
   void OnProbeResult(const std::string& name, int attempt, ProbeKind kind, bool healthy);
   void SendTerm(const std::string& name, int attempt);
+  void KillLate(const std::string& name, int attempt, Duration grace);
 
   ContainerState* FindAttempt(std::string_view name, int attempt);
   ContainerRef RefOf(const ContainerState& container) const;
