@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/apiserver/test_server.h"
+#include "kube/apiserver/user_test_util.h"
 
 namespace swell::apiserver {
 namespace {
@@ -13,16 +13,12 @@ namespace {
 constexpr char kPods[] = "/api/v1/namespaces/default/pods";
 constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
 constexpr char kUserSecrets[] = "/api/v1/namespaces/kube-system/secrets";
-const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
 const api::UserInfo kBob{"bob", "", {"system:authenticated"}};
-const api::UserInfo kMaster{"root", "", {"system:masters"}};
-const api::UserInfo kController{"system:swell", "", {"system:masters"}};
 
-class SubmitterTest : public testing::Test {
+class SubmitterTest : public UserTest {
  protected:
-  explicit SubmitterTest(Options options = Options{.rbac = true}) : test_(std::move(options)) {
-    test_.Boot();
-    EXPECT_TRUE(test_.boot.ok());
+  explicit SubmitterTest(std::shared_ptr<const TokenKey> token_key = nullptr)
+      : UserTest(std::move(token_key)) {
     for (const char* name : {"alice", "bob"}) {
       Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
            StrCat(R"({"metadata":{"name":")", name,
@@ -32,23 +28,6 @@ class SubmitterTest : public testing::Test {
     }
   }
 
-  Answer As(const api::UserInfo& user,
-            std::string method,
-            const std::string& target,
-            std::string body) {
-    auto request = test_.Request(std::move(method), target, std::move(body));
-    request.user = user;
-    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
-    return test_.Send(std::move(request));
-  }
-  json::Value Must(const api::UserInfo& user,
-                   const char* method,
-                   const std::string& to,
-                   std::string body) {
-    const Answer answer = As(user, method, to, std::move(body));
-    EXPECT_LT(answer.status, 300) << answer.text;
-    return answer.body;
-  }
   void RunAliceAs(const std::string& text) {
     Must(kMaster, "POST", kUserSecrets,
          StrCat(R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)",
@@ -66,8 +45,6 @@ class SubmitterTest : public testing::Test {
     const json::Value* context = json::Find(pod, {"spec", "securityContext"});
     return context != nullptr ? json::Print(*context) : "";
   }
-
-  TestServer test_;
 };
 
 TEST_F(SubmitterTest, PodsRunAsTheirUsersNumbers) {
@@ -464,8 +441,7 @@ constexpr char kTokens[] = "/api/v1/namespaces/default/serviceaccounts/default/t
 
 class SubmitterTokenTest : public SubmitterTest {
  protected:
-  SubmitterTokenTest()
-      : SubmitterTest(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true}) {
+  SubmitterTokenTest() : SubmitterTest(std::make_shared<const TestTokenKey>()) {
     Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
          R"({"metadata":{"name":"accounts"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
          R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group",)"

@@ -4,19 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "kube/apiserver/test_server.h"
+#include "kube/apiserver/user_test_util.h"
 
 namespace swell::apiserver {
 namespace {
 
 constexpr char kServices[] = "/api/v1/namespaces/default/services";
-const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
-const api::UserInfo kMaster{"root", "", {"system:masters"}};
 
-class MachinePortsTest : public testing::Test {
+class MachinePortsTest : public UserTest {
  protected:
-  MachinePortsTest() : test_(Options{.rbac = true}) {
-    test_.Boot();
+  MachinePortsTest() {
     const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
     const Answer made = As(kMaster, "POST", roles + "roles",
                            R"({"metadata":{"name":"all"},"rules":[{"apiGroups":[""],)"
@@ -30,15 +27,6 @@ class MachinePortsTest : public testing::Test {
     EXPECT_EQ(bound.status, 201) << bound.text;
   }
 
-  Answer As(const api::UserInfo& user,
-            std::string method,
-            const std::string& target,
-            std::string body) {
-    auto request = test_.Request(std::move(method), target, std::move(body));
-    request.user = user;
-    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
-    return test_.Send(std::move(request));
-  }
   Answer Post(const api::UserInfo& user, const std::string& name, const std::string& spec) {
     return As(user, "POST", kServices,
               StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{)", spec, "}}"));
@@ -46,8 +34,6 @@ class MachinePortsTest : public testing::Test {
   Answer Patch(const api::UserInfo& user, const std::string& name, const std::string& spec) {
     return As(user, "PATCH", StrCat(kServices, "/", name), StrCat(R"({"spec":{)", spec, "}}"));
   }
-
-  TestServer test_;
 };
 
 TEST_F(MachinePortsTest, LowPortsOfTheMachineAreForAdministrators) {

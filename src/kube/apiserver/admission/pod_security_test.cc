@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/apiserver/test_server.h"
+#include "kube/apiserver/user_test_util.h"
 
 namespace swell::apiserver {
 namespace {
@@ -16,19 +16,14 @@ constexpr char kPods[] = "/api/v1/namespaces/lab/pods";
 constexpr char kDeployments[] = "/apis/apps/v1/namespaces/lab/deployments";
 constexpr char kCronJobs[] = "/apis/batch/v1/namespaces/lab/cronjobs";
 constexpr char kPyTorchJobs[] = "/apis/kubeflow.org/v1/namespaces/lab/pytorchjobs";
-const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
-const api::UserInfo kMaster{"root", "", {"system:masters"}};
-const api::UserInfo kController{"system:swell", "", {"system:masters"}};
 
 constexpr char kHost[] = R"("hostNetwork":true)";
 constexpr char kRefused[] =
     R"(is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true))";
 
-class PodSecurityTest : public testing::Test {
+class PodSecurityTest : public UserTest {
  protected:
-  PodSecurityTest()
-      : test_(Options{.rbac = true, .audit = [this](std::string line) { audit_ += line; }}) {
-    test_.Boot();
+  PodSecurityTest() {
     Label(R"({"pod-security.kubernetes.io/enforce":"baseline"})");
     Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
          R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
@@ -52,23 +47,6 @@ class PodSecurityTest : public testing::Test {
                 R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",)",
                 R"("name":")", role, R"("},"subjects":[{"kind":"User","name":")", user,
                 R"(","apiGroup":"rbac.authorization.k8s.io"}]})"));
-  }
-  Answer As(const api::UserInfo& user,
-            std::string method,
-            const std::string& target,
-            std::string body) {
-    auto request = test_.Request(std::move(method), target, std::move(body));
-    request.user = user;
-    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
-    return test_.Send(std::move(request));
-  }
-  json::Value Must(const api::UserInfo& user,
-                   const std::string& method,
-                   const std::string& to,
-                   std::string body) {
-    const Answer answer = As(user, method, to, std::move(body));
-    EXPECT_LT(answer.status, 300) << answer.text;
-    return answer.body;
   }
   static std::string PodWith(const std::string& name,
                              const std::string& fields,
@@ -94,9 +72,6 @@ class PodSecurityTest : public testing::Test {
   static constexpr char kOwned[] =
       R"(,"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"u","controller":true}])";
   static constexpr char kStamped[] = R"(,"annotations":{"swell.dev/pod-security":"privileged"})";
-
-  std::string audit_;
-  TestServer test_;
 };
 
 // One that changes its runtime's pods so, and calls itself exempt.
