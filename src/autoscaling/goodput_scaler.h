@@ -57,9 +57,9 @@ class GoodputScaler final : public JobScaler {
     bool held = false;       // somebody else set the number of members
     int64_t step = -1;       // of the observation before
     int64_t fresh = 0;       // observations of the present size
-    bool warm = false;       // one more was passed over: what a new size does first says little
+    bool warm = false;       // the first observation of this size was skipped: it says little
     double batch = 0;        // records of a step at this size; 0: not known yet
-    bool noise = false;      // this size measures it, as one rank alone cannot
+    bool noise = false;      // this size measures the gradient's noise; one rank alone cannot
     int other_batch = 0;     // observations in a row whose steps had clearly more or fewer
     bool went_back = false;  // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report

@@ -75,7 +75,7 @@ struct GoodputOutlook {
   bool Tried(int64_t members) const;
 };
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role);
-// What so many members make, in units of work per second. 0: nothing is measured.
+// The goodput of that number of members, in units of work per second. 0: nothing is measured.
 double GoodputAt(const GoodputOutlook& outlook, int64_t members);
 // What the job would make of another type, by what it measured there; if it has never run there,
 // `ratio` times what it makes here. 0: not known, and the outlook is empty.

@@ -65,7 +65,7 @@ using StateView = std::vector<const json::Value*>;
 struct WhatIfEngine {
   // A scheduling cycle over a state: what `swell simulate` prints.
   std::function<json::Value(const StateView& state, WallTime now)> simulate;
-  // The same for so many cycles, one after the other.
+  // The same for `cycles` cycles, one after the other.
   std::function<json::Value(const StateView& state, WallTime now, int cycles)> simulate_cycles;
   // The pod group that a job of that resource would have, and then the pods that are in it.
   std::function<Result<json::Array>(const client::Resource& resource, const json::Value& job)>

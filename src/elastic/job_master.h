@@ -9,9 +9,9 @@
 // into a new JobMaster gives the same state, bit for bit: time comes with each request and nothing
 // is random.
 //
-// A master that holds the model saves /v1/snapshot with it, and gives it back with /v1/restore: the
-// position in the data is then that of the model, and what was trained since then is trained again
-// by a model that has not seen it.
+// A master that holds the model saves the answer of /v1/snapshot beside the model, and sends it to
+// /v1/restore when it loads the model. Position and model then agree: records that were trained
+// since the snapshot are trained again, by a model that has not seen them.
 //
 // - Threads: not thread-safe; one thread uses it.
 // - Invariants: everything that a peer can make grow is bounded.
@@ -83,7 +83,7 @@ class JobMaster {
   Result<Answer> RestorePosition(const json::Value& body);
   // What every answer to a worker says of the job's end.
   void AddEnd(json::Object& answer) const;
-  Answer Noted() const;  // something has changed; all there is to tell is whether the job is over
+  Answer Noted() const;  // something has changed; the answer says only whether the job is over
   void Forget(std::string_view worker);
   json::Value Rendezvous(std::string_view worker) const;
   void Count(int64_t records, WallTime now);

@@ -22,7 +22,7 @@
 namespace swell::elastic {
 
 struct PacePolicy {
-  bool percent = false;  // else so many replicas
+  bool percent = false;  // value is a percentage; else it is a number of replicas
   int64_t value = 0;
   Duration period{0};
 };

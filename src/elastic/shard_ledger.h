@@ -45,8 +45,8 @@ struct LedgerOptions {
   bool shuffle = true;
   uint64_t seed = 1;
   int64_t tries_max = 3;
-  // A lease hangs that shows no progress for so many times what the slowest range took, and longer
-  // than the floor.
+  // A lease hangs when it shows no progress for longer than `hang_floor`, and longer than
+  // `hang_factor` times the slowest range.
   int64_t hang_factor = 3;
   Duration hang_floor = std::chrono::seconds(300);
   Duration worker_timeout = std::chrono::seconds(30);  // silent for so long: lost
@@ -99,8 +99,9 @@ class ShardLedger {
   // Makes the worker known, or says that it lives. kTooManyRequests above workers_max.
   Status Alive(std::string_view worker, WallTime now);
   Result<Handout> Next(std::string_view worker, WallTime now);
-  // `done` records of the lease are done with, all told; the last one ends the lease. kNotFound for
-  // a lease that the worker does not hold (any more): what it did since is somebody else's now.
+  // `done`: how many of the lease's records are finished in total. The last one ends the lease.
+  // kNotFound if the worker does not hold the lease, or no longer: another worker may have its
+  // records.
   Status Progress(std::string_view worker, int64_t lease, int64_t done, WallTime now);
   // The range could not be done; counts as a try.
   Status Failed(std::string_view worker, int64_t lease, std::string_view why, WallTime now);
@@ -121,9 +122,9 @@ class ShardLedger {
   Expired FindExpired(WallTime now) const;
   // Takes back what they hold. A hung lease counts as a try.
   void Expire(const Expired& expired);
-  // Nobody has been silent while nobody could be heard.
+  // Called after a time in which no worker could be heard: it does not count as silence.
   void ForgiveSilence(WallTime now);
-  // Ends all leases: their holders belong to a time before the model that is trained on from here.
+  // Ends all leases, when training continues from another model than the holders have.
   void ReturnLeases();
 
   bool finished() const { return failure_.empty() && left() == 0; }

@@ -66,7 +66,7 @@ Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& 
 // How many times as fast as on `there` a job is here: the mean over the sizes that were measured
 // here and lie among those measured there. Nothing if no size does.
 std::optional<double> SpeedRatio(const Measurements& here, const Measurements& there);
-// What was measured on another type, as it would be on one that is so many times as fast.
+// The measurements of another type, converted to a type that is `ratio` times as fast.
 Measurements Scaled(const Measurements& there, double ratio);
 
 // How the work of a step is split: the whole job's batch is constant, or each member's is, or the
@@ -117,8 +117,8 @@ std::vector<SizeSpeed> SpeedsOf(const Measurements& measurements,
                                 const BatchFacts& batch);
 Curve CurveOf(const std::vector<SizeSpeed>& speeds);
 
-// The number of members to ask for: as many as raise goodput by at least a tenth of what they would
-// at best. It stays what it is while nothing else is clearly better. `speeds` is not empty.
+// The number of members to ask for: the most that raise goodput by at least a tenth of the best
+// possible gain. The present number stays while no other is clearly better. `speeds` is not empty.
 int SizeToRequest(const std::vector<SizeSpeed>& speeds, int now);
 
 }  // namespace swell::goodput

@@ -20,7 +20,7 @@ inline constexpr Duration kRestartUnknown = std::chrono::seconds(30);
 struct TypeOffer {
   std::string type;
   int members = 0;        // that the job could have there; 0: there is no room for it
-  double goodput = 0;     // that so many would make, in the unit of MoveTerms
+  double goodput = 0;     // of these members, in the unit of MoveTerms
   bool by_ratio = false;  // the job has never run there: as fast as others were, in proportion
 };
 
@@ -42,7 +42,7 @@ struct MoveChoice {
 };
 MoveChoice ChooseMove(const std::vector<TypeOffer>& offers, const MoveTerms& terms);
 
-// How long a job stays after so many moves.
+// How long a job stays where it is after its `moves` moves.
 Duration StaysFor(int moves);
 
 }  // namespace swell::goodput

@@ -103,7 +103,7 @@ struct PolicyKind {
   bool many_types = false;  // it knows GPUs of several types
   bool nodes_go = false;    // it knows that nodes go and come back, on one type of GPU
   bool plans = false;       // if it resizes: it chooses only sizes on which a job's plan trains
-  // How many bytes a decision about so many jobs takes, where that is more than a few for each job.
+  // The memory in bytes that a decision about `jobs` jobs takes. Null: a few bytes for each job.
   double (*bytes)(const ClusterShape& shape, size_t jobs) = nullptr;
   std::unique_ptr<Policy> (*make)(const ClusterShape&) = nullptr;
 };

@@ -37,8 +37,8 @@ struct PolicySummary {
   struct TenantHours {
     int64_t count = 0;
     double fair = 0;         // part of them in which it held its share, less 2 % of it
-    double nearly = 0;       // or less one GPU: those are not split
-    double divisible = 0;    // or less what was too little for each of its waiting jobs
+    double nearly = 0;       // the same, if one GPU less counts as its share: GPUs are not split
+    double divisible = 0;    // the same, less what was too little for any of its waiting jobs
     double worst_short = 0;  // by the most GPUs below its share, on average over the hour
   };
   std::optional<TenantHours> tenant_hours;

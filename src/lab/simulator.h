@@ -60,7 +60,7 @@ struct JobOutcome {
   int64_t completion_s() const { return ended_s - submitted_s; }
 };
 
-// From `at_s` on, so many are held.
+// From `at_s` on, `gpus` GPUs are held.
 struct GpusInUse {
   int64_t at_s = 0;
   double gpus = 0;

@@ -22,8 +22,8 @@ struct TenantHour {
   double asked = 0;  // GPUs that its jobs could use
   double share = 0;
   double held = 0;
-  // The part of what it lacked into which none of its waiting jobs fits. Jobs are not split, and to
-  // start one would take the tenant beyond its share.
+  // The part of the missing share that was too small for any of its waiting jobs. Jobs are not
+  // split, so one more would have taken the tenant beyond its share.
   double too_little = 0;
 
   double Short() const { return share > held ? share - held : 0; }
@@ -37,9 +37,9 @@ class TenantHours {
   // Changes from `now_s` on.
   void Ask(int64_t now_s, const std::string& tenant, int gpus);
   void Hold(int64_t now_s, const std::string& tenant, int gpus);
-  // A job that starts with so many GPUs waits, or no longer does.
+  // A job that needs `gpus` to start waits, or no longer waits.
   void Wait(int64_t now_s, const std::string& tenant, int gpus, bool waits);
-  // The cluster has so many: nodes went or came back.
+  // The cluster's GPUs, as nodes go and come back.
   void SetGpus(int64_t now_s, int gpus);
   // All hours up to `now_s`, by time and tenant.
   std::vector<TenantHour> Take(int64_t now_s);

@@ -4,7 +4,7 @@
 //   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
 //   DIR/audit.log           who did what when    DIR/port      the API's
 //   DIR/swell.log           the log              DIR/pages-port the pages'
-//   DIR/history.db          the pages' history   DIR/programs-port  that of what pods serve
+//   DIR/history.db          the pages' history   DIR/programs-port  the port of pods' programs
 //   DIR/pages-url           where the pages are, if there are any
 //   DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles

@@ -12,7 +12,7 @@ namespace swell::ops {
 
 struct ElectionFlags {
   bool elect = true;  // false: this process leads at once, whatever others do
-  std::string ns;     // of the lease, and of what else is the controller's own
+  std::string ns;     // of the lease and of the controller's other objects
   std::string name;
   std::string lease_duration = "4s";
   std::string renew_deadline = "3s";

@@ -1,8 +1,8 @@
 // MasterServer: a JobMaster behind HTTP, with its journal.
 //
 // POST /v1/… with a JSON document each, GET /v1/state, /v1/snapshot, /metrics, /healthz. An answer
-// to a request that changed something goes out when the change is on the disk; everything that
-// comes meanwhile is one more write and one more fdatasync, so many workers share one.
+// to a request that changed something goes out when the change is on the disk. All requests that
+// come meanwhile share the next write and fdatasync, so these grow little with the workers.
 //
 // - Threads: the reactor's thread; the journal has a thread of its own that only writes.
 // - Ownership: reactor and clock outlive the server.

@@ -133,8 +133,8 @@ class DeviceCatalog {
     int64_t part_ppm = 0;  // its devices are parts of GPUs, of this size at most
     uint64_t sized = 0;    // the offer_ for which these two are known
     uint64_t costly = 0;   // the offer_ for which its conditions cost too much: it has no devices
-    // Its devices have one value of the attribute, the same for all of these kinds, with at least
-    // so many devices of each.
+    // All its devices have one value of the attribute, whatever their kind. `together` has each
+    // kind with the least number of devices of it.
     std::string alike;
     std::vector<std::pair<std::string, int64_t>> together;
     int64_t all = 0;    // a node with another number of them counts as having none

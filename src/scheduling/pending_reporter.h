@@ -6,8 +6,8 @@
 // reported when none came for a second, or after half a minute. After that the latest reason is
 // reported, and nothing is written twice. A new reason is reported soon, and with growing delays
 // while it keeps changing. If only numbers differ, they are updated now and then, without an event.
-// Repeats are limited to so many writes a second, and to a few jobs and writes at a time: a slow
-// server is not kept busy by them, and neither is the gang of thousands for which others make room.
+// The number of repeats is bounded: per second, and by jobs and writes at a time. So they burden
+// neither a slow server nor a gang of thousands for which others make room.
 // A refused report is repeated later.
 //
 // - Threads: core executor only.

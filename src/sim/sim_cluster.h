@@ -11,8 +11,8 @@
 //
 // With `replicas` 0 all is one process, as in `swell up`: Crash() takes it away between two
 // instructions; what the disk holds and the pods that run are all that Restart() finds. With more,
-// the API server, so many `swell controller` of which one leads, and an agent for each node are
-// processes of their own on a SimNetwork, each with its own clock, and die alone.
+// these are processes of their own on a SimNetwork, each with its own clock, and die alone: the API
+// server, `replicas` of `swell controller` of which one leads, and an agent for each node.
 //
 // - Threads: one thread.
 #pragma once

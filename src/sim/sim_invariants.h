@@ -44,7 +44,7 @@ class Invariants {
 
   Invariants(SimExecutor& executor, SimHistory& history, std::map<std::string, int> gpus_of_nodes);
 
-  // Holds at every change from now on: pods of this namespace have at most so many GPUs.
+  // From now on, every change is checked: pods of this namespace hold at most `gpus` GPUs.
   void LimitProject(const std::string& ns, int gpus) { limits_[ns] = gpus; }
   // Something is being broken: what is half done may take its time from now.
   void Disturbed() { disturbed_ = executor_.Steady(); }

@@ -28,7 +28,7 @@ struct PyTorchSpec {
   std::string container = "pytorch";       // its name
   std::vector<std::string> command, args;  // as the container runs it
   int64_t gpus = 0;                        // of each instance
-  // Instead parts of GPUs, of so many of them; one of the first two at most is set.
+  // Instead of whole GPUs, a part of each of `gpu_devices` GPUs: a fraction or an amount of memory.
   double gpu_fraction = 0;
   int64_t gpu_memory_mib = 0, gpu_devices = 1;
   int64_t workers = 1;  // instances, the master among them

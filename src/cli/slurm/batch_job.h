@@ -29,7 +29,7 @@ struct Layout {
   int64_t memory_mib = 0;     // of each node; 0: not asked for
   std::string gpu_type;       // empty: any
 
-  // A limit of a node with so many GPUs; 0: none.
+  // The limit for a node with `gpus` GPUs; 0: no limit.
   int64_t cpus_limit(int64_t gpus) const {
     return cpus_per_gpu > 0 ? cpus_per_gpu * gpus : cpus_per_task * tasks_per_node;
   }

@@ -90,7 +90,7 @@ std::string FormatRow(const std::vector<ChosenColumn>& columns,
                       const std::function<std::string(const ChosenColumn&)>& value);
 // The titles, and a line below them where the columns are aligned.
 std::string FormatTitles(const std::vector<ChosenColumn>& columns, const TableForm& form);
-// The text in so many columns, cut or filled; on the left where it is to stand right.
+// The text, cut or filled to `width` columns. `right`: filled on its left.
 std::string Fit(const std::string& text, size_t width, bool right);
 
 }  // namespace swell::cli::slurm

@@ -72,7 +72,7 @@ struct JobChoice {
 Result<JobChoice> ParseJobChoice(const std::string& text);
 // Those between commas.
 Result<std::vector<JobChoice>> ParseJobChoices(std::string_view list);
-// Whether one of them takes the job; all jobs are taken where there is none.
+// Whether one of the choices takes the job. Without choices, every job is taken.
 bool Takes(const std::vector<JobChoice>& choices, const JobInfo& job);
 
 // The record that is kept of a job that was cancelled, in the ConfigMap that had its script.

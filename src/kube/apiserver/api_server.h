@@ -118,7 +118,7 @@ struct Options {
   Metrics* metrics = nullptr;
   // What /healthz, /livez and /readyz ask beside the server's own store.
   HealthChecks health;
-  // Runs work that takes long on another thread; false: its queue has no room for so many bytes.
+  // Runs work that takes long on another thread; false: its queue has no room for `bytes` more.
   // Empty: the work is done at once.
   std::function<bool(std::function<void()> work, size_t bytes)> offload;
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says

@@ -13,8 +13,8 @@
 
 namespace swell::apiserver {
 
-// What a body of so many bytes may hold. The values of real objects have 15 bytes and more each,
-// and etcd, where it keeps them, takes 1.5 MiB of them at most.
+// The limits for a body of `bytes`. Real objects have 15 bytes or more for each value, and etcd
+// stores at most 1.5 MiB of an object.
 constexpr json::ParseLimits BodyLimits(size_t bytes) {
   return {.depth = 64, .bytes = bytes, .values = 128 << 10};
 }

@@ -38,8 +38,8 @@ struct Admission {
 Admission AdmissionOf(Core& core, Call& call);
 
 using WrittenHook = void (*)(Core&, store::EventType, const store::EntryPtr&, bool ok);
-// A write that is accepted makes the stored object so many bytes larger (a deletion smaller); if it
-// fails, the opposite follows.
+// An accepted write makes the stored object `bytes` larger (a deletion: smaller). If the write
+// fails, a call with the opposite number follows.
 using GrowthHook = void (*)(Core&, const store::Key&, int64_t bytes);
 
 struct ResourceHooks {

@@ -53,7 +53,7 @@ class EventRecorder {
   struct Write {
     uint64_t key = 0;  // into known_
     bool fresh = false;
-    // Made when its turn has come: most of what is told of thousands at once waits long.
+    // Makes the request when it is sent: of thousands of events at once, most wait for long.
     std::function<api::RestRequest()> make;
   };
 

@@ -48,7 +48,7 @@ class PartFile {
   UniqueFd fd_;
   int64_t size_ = 0;
   int64_t written_ = 0;       // of size_; hash_ has seen these
-  int64_t room_checked_ = 0;  // the disk has room for so many
+  int64_t room_checked_ = 0;  // the disk has room for the bytes up to here
   // The bytes between the two: libcurl gives 16 KiB at a time, and fewer, larger writes cost less.
   std::string pending_;
   net::Sha256 hash_;

@@ -23,7 +23,7 @@ class MemoryDisk {
   // So many of the next commits fail with `failure` and change nothing.
   uint64_t failing_commits = 0;
   Status failure = Status(Code::kNoSpace, "the disk is full");
-  // Hears of what has become durable, before who wrote it does; may be empty.
+  // Called with durable changes, before their writers are answered. May be empty.
   std::function<void(const std::vector<Change>&)> on_durable;
 
   // The machine stops: commits under way are never answered. They are lost, or (for a crash just

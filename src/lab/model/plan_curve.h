@@ -35,7 +35,7 @@ class PlanCurve {
 
   // The numbers of GPUs that were measured, in ascending order; empty: the plan was not.
   const std::vector<int>& sizes() const { return sizes_; }
-  // Those of sizes() for which nodes of so many GPUs have a placement.
+  // The sizes() that have a placement on nodes with `gpus_per_node` GPUs.
   std::vector<int> SizesOn(int gpus_per_node) const;
   // A model whose tensors or pipelines are split needs a placement that was measured: the fastest
   // one for one of SizesOn(). Empty: any placement will do.

@@ -51,7 +51,7 @@ class Profile {
   StepTime Step(const Placement& placement, int64_t local_batch) const;
   // During an epoch, from 0. Linear between the measured batches.
   GradientStats Gradient(int64_t batch, int epoch) const;
-  // Progress at the end of so many epochs.
+  // Progress at the end of epoch number `epochs`.
   double Progress(int epochs) const;
   // Steps at a batch until an epoch, from 0, has ended.
   double Steps(int64_t batch, int epoch) const;
@@ -83,7 +83,7 @@ class Profile {
   int nodes_max_ = 0;
   int epochs_ = 0;
   std::map<std::string, std::vector<std::pair<int64_t, StepTime>>> placements_;  // "124" → curve
-  std::map<int, int64_t> local_max_;  // by GPUs, over all placements of so many
+  std::map<int, int64_t> local_max_;  // by number of GPUs, over all placements on them
   std::map<std::pair<int64_t, int64_t>, int64_t> scaled_local_max_;  // by nodes and GPUs
   std::unique_ptr<StepSurface> surface_;
   std::map<int64_t, Course> courses_;  // by batch

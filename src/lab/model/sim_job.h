@@ -56,7 +56,7 @@ struct JobOptions {
   int64_t resize_s = 30;
   double slowdown = 1;                  // true speed is that of the profile divided by this
   std::vector<int> gpus_per_node = {};  // of each group
-  int first_gpus = 1;                   // it may begin on so many, tried or not
+  int first_gpus = 1;                   // it may begin on up to this many, tried or not
   Experiences* experiences =
       nullptr;                      // shared by the jobs of a run; null: each begins with nothing
   const PlanCurve* plan = nullptr;  // of the job's application; null: it has none
@@ -145,7 +145,7 @@ class SimJob {
   // second).
   double RequestedSpeed(int group, const Placement& placement) const;
 
-  // It does not end within so many seconds, if its speed does not double; at least 1.
+  // A time within which it does not end, unless its speed doubles; at least 1.
   int64_t QuietSeconds() const;
 
  private:

@@ -21,7 +21,7 @@ struct TraceJob {
   std::string application;  // of a profile; empty: only its duration is known
   int64_t batch = 0;        // requested, with an application
   int64_t duration_s = 0;   // on the requested GPUs, without an application
-  int gpus_max = 0;         // an elastic job may use so many; 0: as many as it requested
+  int gpus_max = 0;         // the most that an elastic job may use; 0: as many as it requested
   int gpus_min = 0;         // on fewer it does not train; 0: not known, any number is tried
   int priority = 0;         // higher ones go first
   std::string plan = {};    // how its application is spread over GPUs, with steps (Rubick)

@@ -11,9 +11,8 @@
 
 namespace swell::ops {
 
-// One certificate for the names and addresses of all nodes, of an authority that nobody keeps:
-// API servers do not check a node's certificate unless they are told by whom it is. At least one
-// node.
+// One certificate for the names and addresses of all nodes. Nobody keeps its authority, since API
+// servers check a node's certificate only if they are given its authority. Needs at least one node.
 Result<net::CertificatePair> MakeKubeletCertificate(const std::vector<node::NodeConfig>& nodes,
                                                     const Clock& clock);
 

@@ -22,7 +22,7 @@ class VictimIndex;
 
 // What is free on all nodes of a pool together.
 struct FreeRoom {
-  size_t as_of = 0;    // CurrentCycle::touched then had so many less one; 0: never
+  size_t as_of = 0;    // the length of CurrentCycle::touched then, plus one; 0: never computed
   CoreAmounts core{};  // without GPUs: PoolFacts::free_gpu_ppm has those
 };
 
@@ -40,7 +40,7 @@ class BoundPods {
  private:
   static constexpr size_t kTaken = SIZE_MAX;
   bool sorted_ = true;
-  std::vector<std::pair<PodId, size_t>> pods_;  // of several of one pod the last counts
+  std::vector<std::pair<PodId, size_t>> pods_;  // the last entry of a pod counts
   std::vector<GroupId> groups_;
   void Sort();
 };
@@ -54,7 +54,7 @@ struct VictimSearches {
   std::map<int, FreeRoom> free_rooms;  // by pool
   // Why the last search for a group found nothing: a part of the group's waiting reason.
   std::map<GroupId, std::string> said;
-  // The same of what stood in one line with it, by WaitingLine::number.
+  // The same for all groups of one waiting line, by WaitingLine::number.
   std::map<uint64_t, std::string> said_of_line;
 };
 
@@ -77,8 +77,8 @@ struct CycleContext {
   DecidedPods decided;
   DisruptionLedger disruptions{state};
 
-  // The cycle before took back all it had decided: claims displace each other, and in all queues
-  // those go first that were promised room.
+  // The last cycle took back all that it had decided, because jobs displaced each other. So groups
+  // that were promised room go first, in every queue.
   bool promised_first = false;
   std::set<GroupId> deferred;  // could start if others moved; see actions/consolidate.cc
   // At which room epoch an attempt to place failed.

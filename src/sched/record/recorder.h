@@ -66,7 +66,7 @@ struct DecisionMark {
   std::vector<int> devices;
   std::string rule;
   std::string beneficiary;
-  uint64_t words = 0;  // hash of its reason and of what else it says
+  uint64_t words = 0;  // hash of its reason and its other texts
   bool operator==(const DecisionMark&) const = default;
 };
 struct CycleMark {
@@ -74,14 +74,14 @@ struct CycleMark {
   WallTime now;
   uint32_t actions = 0;
   std::vector<DecisionMark> decisions;
-  uint64_t rest = 0;  // hash of what else the cycle answered
+  uint64_t rest = 0;  // hash of the rest of the cycle's result
 };
 CycleMark MarkOf(const CycleResult& result);
 
 class Recorder {
  public:
   struct Options {
-    // A segment is not ended before it has so many bytes, nor before it is as long as its keyframe.
+    // A segment ends when it has at least this size and is at least as long as its keyframe.
     size_t segment_bytes = size_t{8} << 20;
   };
   using Sink = std::function<void(std::string record, bool begins)>;

@@ -78,7 +78,7 @@ struct alignas(64) NodeState {
   uint32_t version = 0;   // of `info`; never repeats
   int rank = kNone;       // place in name order among present nodes
   int pool = 0;           // index into State::pools
-  int gpu_count = 0;      // usable devices: the first so many
+  int gpu_count = 0;      // devices 0 to gpu_count - 1 are usable
   int idle_now = 0;       // devices nobody holds or was promised
   int idle_future = 0;    // the same once terminating pods are gone
   int port_pods = 0;      // pods with host ports, placed or promised

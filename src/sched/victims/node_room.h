@@ -18,7 +18,7 @@ class NodeRoom {
   // Shares of each wanted resource that are missing: 0 when the pod fits, and where kinds of
   // devices are in each other's way.
   double Missing() const;
-  // Whether it would not fit for sure if so much of what went stayed.
+  // True if the pod surely does not fit once `amounts` of what was taken away are given back.
   bool ShortWithout(const CoreAmounts& amounts) const;
 
  private:

@@ -98,7 +98,7 @@ class History {
     std::vector<std::pair<int64_t, float>> points;
     int64_t spacing_s = 0;  // that the next point must have at least
     int64_t written_s = 0;
-    size_t stored = 0;         // so many are in the file as they are
+    size_t stored = 0;         // points that are in the file unchanged
     size_t stored_chunks = 0;  // of the file
   };
 

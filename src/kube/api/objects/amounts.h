@@ -41,9 +41,9 @@ struct WholePodAmounts {
 bool IsHugePages(std::string_view resource);
 // CPU, memory and huge pages: what a pod as a whole may have.
 bool IsOfWholePod(std::string_view resource);
-// Both are complete: a request that is not given is that of the containers together, or the limit.
-// A limit that is not given is that of the containers together, if each of them has one. Empty
-// where the spec gives neither.
+// Requests and limits are complete. A missing request is the sum of the containers' requests, or
+// else the limit. A missing limit is the sum of the containers' limits, if each of them has one.
+// Empty if the spec has neither.
 WholePodAmounts ReadWholePod(const json::Value& pod_spec);
 // Writes into spec.resources what ReadWholePod adds to it.
 void CompleteWholePod(json::Value& pod_spec);

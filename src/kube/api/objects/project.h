@@ -16,7 +16,7 @@
 
 namespace swell::api {
 
-// Projects have at most so many above them; longer chains are taken for cycles.
+// The most ancestors that a project has. A longer chain counts as a cycle.
 inline constexpr int kProjectDepthMax = 64;
 
 // What a project may have of one resource, in GPUs, cores or bytes. Below zero: no bound. Absent:

@@ -26,15 +26,15 @@ struct TokenUser {
   api::UserInfo user;
   std::vector<std::string> audiences;
 };
-// kUnauthorized says what is wrong with the token; kNotFound: it is none of ours.
+// kUnauthorized says what is wrong with the token; kNotFound: the server did not issue it.
 Result<TokenUser> UserOfAccountToken(Core& core, std::string_view token);
 
 struct TokenClaims {
   std::string ns, account, account_uid;
   std::string bound_kind, bound_name, bound_uid;  // pod or secret; may be empty
   std::vector<std::string> audiences;
-  std::string submitter;  // for whom it was made; empty: nobody's
-  // The registered user with whom it ends, as UserReference::Organization; empty: none.
+  std::string submitter;  // the user for whom it was made; empty: unknown
+  // The registered user whose deletion ends it, as UserReference::Organization. May be empty.
   std::string requester;
   WallTime now, expires;
 };

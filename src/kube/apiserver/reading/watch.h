@@ -3,8 +3,8 @@
 // - Threads: core executor only.
 // - Ownership: Watches::open; the release of its call removes it.
 // - Invariants: events arrive in version order; a bookmark's version is never ahead of an event
-//   that has not been sent. What is there at once is sent at the receiver's pace; only of what
-//   happens while it watches it may be too slow for.
+//   that has not been sent. What is there at the start is sent at the receiver's pace. A
+//   receiver can only be too slow for what happens afterwards.
 #pragma once
 
 #include <array>
@@ -109,7 +109,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // While a webhook converts, or the receiver reads: what is to be sent then.
   bool waiting_ = false;
   std::optional<store::Listing> start_;
-  size_t start_at_ = 0;                // so many of it are sent
+  size_t start_at_ = 0;                // how many of its entries are sent
   std::optional<uint64_t> start_end_;  // the bookmark after it
   std::optional<store::Event> again_;  // what is converted
   Timer timeout_{core_.executor};

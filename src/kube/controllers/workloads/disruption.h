@@ -13,7 +13,7 @@
 
 namespace swell::controllers {
 
-// How many of its pods must be there, where so many should be.
+// How many of the budget's pods must be healthy when `expected` should be there.
 int64_t DesiredHealthy(const json::Value& budget, int64_t expected);
 
 class DisruptionController {

@@ -202,7 +202,7 @@ Status AppendRequest(std::string* out,
                      std::string_view authority,
                      const Headers& extra,
                      bool upgrade);
-// "1a2b\r\n", what precedes a chunk of so many bytes.
+// "1a2b\r\n": the line before a chunk of `size` bytes.
 void AppendChunkHeader(std::string* out, uint64_t size);
 // "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string HttpDate(int64_t unix_s);

@@ -37,7 +37,7 @@ struct LoadOptions {
   TlsClientConfig tls;
   int connections = 16;
   bool connect = false;   // anew for each request
-  uint64_t requests = 0;  // stop after so many; 0: by duration only
+  uint64_t requests = 0;  // stop after this many; 0: by duration only
   Duration duration = std::chrono::seconds(10);
   int expected_status = 200;  // anything else counts as an error
   std::function<HttpRequest(uint64_t index)> make_request;

@@ -43,10 +43,10 @@ struct ServerConfig {
   // longest is cut, from the address with the most.
   size_t coming_bytes = 256 << 20;
   size_t stream_buffer_bytes = 4 << 20;  // per streaming peer; overflow ends that peer
-  // Never more than half of what the process may have open. For one more, that which has waited
-  // longest for a request is closed; where none waits, it is turned away with 503.
+  // At most half of the descriptors that the process may have open. To accept one more, the server
+  // closes the connection that has waited longest for a request. If none waits, it answers 503.
   size_t max_connections = 8192;
-  size_t address_part = 2;  // of these nobody's address has more than one part in so many
+  size_t address_part = 2;  // one address has at most 1 / address_part of the connections
   Duration header_timeout = std::chrono::seconds(20);       // first byte to end of head
   Duration body_timeout = std::chrono::seconds(60);         // end of head to end of body
   Duration idle_timeout = std::chrono::minutes(3);          // between requests

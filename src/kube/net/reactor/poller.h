@@ -28,7 +28,7 @@ class Poller {
     uint64_t id = 0;
     Ready ready;
     uint32_t events = 0;  // that are of interest
-    bool held = false;    // and of which the kernel is not to tell for now
+    bool held = false;    // the kernel reports none of them for now
   };
 
   Poller();

@@ -86,7 +86,7 @@ class ImageCatalogue {
   Status ResolveBases();
 
   std::vector<ImageEntry> entries_;
-  size_t configured_ = 0;  // so many come from the file, the rest are built in
+  size_t configured_ = 0;  // the first ones come from the file, the rest are built in
   std::string config_file_;
   std::string no_program_;  // a script: what a stand-in runs where it was given no command
 };

@@ -33,7 +33,7 @@ class FdStreams {
 
   // Takes over both descriptors: -1 for a direction there is not, the same twice for both in one.
   FdStream Make(Kind kind, int read_fd, int write_fd);
-  // The writer of what is read has gone: what has been written yet is the last of it.
+  // The writer is gone. The stream ends when what it has written so far is read.
   static void EndWhenEmpty(const std::shared_ptr<FdIo>& io);
 
  private:
