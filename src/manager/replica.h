@@ -24,17 +24,17 @@
 namespace swell::manager {
 
 struct ReplicaOptions {
-  std::optional<client::LeaderOptions> election;  // none: it leads alone, at once
+  std::optional<client::LeaderOptions> election;  // empty: it leads at once, without a Lease
   ManagerOptions manager;
   // Makes the recorder of a new Manager's cycles; null: they are not recorded.
   std::function<sched::Recorder*()> recorder;
   Metrics* metrics = nullptr;  // outlives it; may be null
   size_t writes_under_way = client::WriteGate::kUnderWayMax;
-  // Before informers are asked for anything.
+  // Called before any informer is made.
   std::function<void(controllers::Informers&)> prepare;
-  // It leads, and knows the cluster.
+  // Called when it begins to lead; its caches are filled then.
   std::function<void(const controllers::Informers&)> on_lead;
-  // Another does.
+  // Called when another replica leads.
   std::function<void(const std::string& holder)> on_follow;
 };
 
@@ -80,7 +80,7 @@ class Replica {
   std::shared_ptr<client::WriteGate> gate_;
   std::unique_ptr<controllers::Informers> informers_;
   std::unique_ptr<Manager> manager_;
-  std::string term_;       // of the Manager; empty: it leads alone
+  std::string term_;       // of the Manager; empty: without an election
   bool stopping_ = false;  // it begins nothing new
   Timer drain_timer_{executor_};
   std::unique_ptr<client::LeaderElector> elector_;

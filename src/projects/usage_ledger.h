@@ -1,11 +1,11 @@
 // UsageLedger: the durable account of GPU hours by project, user and hour, for `swell report`. It
-// writes a ConfigMap per day in one namespace: once a minute, at its end, and within seconds after
-// a start, a preemption or an end, which no object shows for long.
+// writes a ConfigMap per day in one namespace: once a minute, and when it ends. After a start, a
+// preemption or an end it writes within seconds, because objects do not show these for long.
 //
 // A pod is charged from its binding until it has ended or is deleted. The record says up to when it
-// is complete, so a new ledger (after a crash, or on another replica) continues from there with the
-// pods that still hold their places and those that say when they ended. A crash loses what was not
-// written yet of pods that are deleted before the next ledger begins.
+// is complete. A new ledger (after a crash, or on another replica) continues from there, with pods
+// that still hold their places and pods that say when they ended. If a pod is deleted between a
+// crash and the next ledger, its time since the last write is lost.
 //
 // Each second of a held GPU is also charged to what it was used for (jobs/gpus/gpu_use.h), by
 // project and by job.
@@ -36,9 +36,9 @@ class UsageLedger {
   // Once the informers are in sync.
   void Start();
   void OnStarted(const json::Value& pod, Duration waited);
-  // What it lost counts when it has ended.
+  // Its lost work is charged when it has ended.
   void OnPreempted(const json::Value& pod);
-  // Before the end: writes what is not written. `done` runs when it is, or soon at least.
+  // Call before the end. Writes the rest and runs `done`, which does not wait long for the server.
   void FlushThen(std::function<void()> done);
 
   static constexpr Duration kFlushEvery = std::chrono::minutes(1);
@@ -50,12 +50,12 @@ class UsageLedger {
     std::string key;  // of the pod
     std::string project, user, job;
     std::string group;    // "namespace/group"; empty: in none
-    std::string job_uid;  // empty: it serves, and belongs to no job
+    std::string job_uid;  // empty: it belongs to no job
     WallTime submitted;   // the job
     client::GpuUse use = client::GpuUse::kStarting;
     double gpus = 0;
     double cpus = 0;
-    WallTime since;  // not charged yet from here on
+    WallTime since;  // charged up to here
     jobs::LossInPlace lost_in_place;
   };
 
@@ -98,7 +98,7 @@ class UsageLedger {
   std::unique_ptr<Metrics::Registration> registration_;
   std::set<std::string> unwritten_;  // dates
   WallTime charged_until_;
-  WallTime awake_since_;  // before, only what was held anyway counts as capacity
+  WallTime awake_since_;  // before this time the capacity is taken to be what was held
   bool loaded_ = false;
   bool writing_ = false;
   bool soon_ = false;  // the next flush comes within kFlushSoon

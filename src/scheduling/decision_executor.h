@@ -41,9 +41,9 @@ namespace swell::scheduling {
 class DecisionExecutor {
  public:
   struct Hooks {
-    std::function<void()> changed;                       // the model: it is time for a cycle
+    std::function<void()> changed;                       // the model changed: a cycle is due
     std::function<void(const json::Value& pod)> on_pod;  // feeds the pod to the model
-    std::function<void()> refused;                       // a decision: decide anew, later
+    std::function<void()> refused;  // a decision was refused: decide anew, later
   };
   DecisionExecutor(controllers::Context context,
                    sched::Model& model,
@@ -56,7 +56,7 @@ class DecisionExecutor {
   // When at least that many members of a gang are evicted, one write marks them all.
   void MarkTogether(size_t least) { evictions_.MarkTogether(least); }
   void Execute(const sched::CycleResult& result);
-  // Writes since when groups are stale, and that they were moved.
+  // Writes into PodGroups since when they are stale, and when they were moved.
   void WriteGroupTimes(const sched::CycleResult& result);
 
   // The uid of the pod of that key whose binding is open; else null.

@@ -1,15 +1,15 @@
 // PodGrouper: makes gangs of pods that other operators made, by GroupingRules. It finds a pod's
-// owners up to the topmost one that has a rule, makes the PodGroup that the rule says, owned by
-// that owner, and labels the pod, so that scheduler, `swell why` and people see it as any other.
+// topmost owner that has a rule. It makes the rule's PodGroup, which that owner owns, and labels
+// the pod. From then on the group is like any other for the scheduler, `swell why` and people.
 //
-// Until it is known whether a pod belongs to a group, the scheduler leaves it where it is (Holds).
-// What a rule reads of an owner is read again when pods of the group come and go: a job that is
-// made smaller needs fewer. A group without pods goes; one that was preempted only when its
-// operator has made none for a while.
+// The scheduler holds a pod back while it is not known whether it belongs to a group (Holds). The
+// owner is read again whenever pods of the group come and go: a job that shrinks needs fewer. A
+// group without pods is deleted; a preempted one only after its operator has made no pods for a
+// while.
 //
-// People's rules are in a ConfigMap, looked at from time to time: key rules.yaml of
-// `namespace`/swell-grouping. What is wrong with them is told in events of the ConfigMap and in the
-// log, by rule and field; the other rules hold.
+// People write rules into key rules.yaml of the ConfigMap `namespace`/swell-grouping, which is read
+// from time to time. A rule with a fault is left out, and an event of the ConfigMap and the log
+// name rule and field.
 //
 // - Threads: core executor only.
 #pragma once
@@ -42,7 +42,7 @@ struct PodGrouperOptions {
   std::string ns;                                  // of the ConfigMap; empty: it is not read
   std::vector<GroupingRule> rules;                 // from a file; the ConfigMap's come before them
   Duration look_every = std::chrono::seconds(10);  // at the ConfigMap
-  // Looked at again by the scheduler: it is held no more.
+  // Tells the scheduler that the pod is no longer held.
   std::function<void(const json::Value& pod)> release;
 };
 
@@ -50,9 +50,9 @@ class PodGrouper {
  public:
   PodGrouper(controllers::Context context, PodGrouperOptions options);
 
-  // What the group is about has changed: its owner is read again.
+  // Reads the group's owner again, because the group changed.
   void Reread(const std::string& group);
-  // Whether it is not known yet what group the pod is in.
+  // True while it is not known in which group the pod is.
   bool Holds(const json::Value& pod) const;
 
  private:

@@ -11,11 +11,11 @@
 //   /ui/api/users         makes and deletes users, and gives them credentials
 //
 // A session's requests to the API server carry the credentials its user came with, so the API
-// server decides what they may. A browser that is led here by another page gets nowhere: cookies
-// are SameSite=Strict, writes repeat a secret of the session, Origin must be this server, and on
-// the loopback address so must Host (against names that are pointed here).
+// server decides what they may. Another site cannot
+// act through a browser: cookies are SameSite=Strict, writes repeat a secret of the session, and
+// Origin must be this server. On a loopback address Host must be, too, against DNS rebinding.
 //
-// What pods serve is not shown on this port: programs() is the handler of another.
+// Programs of pods are served at another port, whose handler is programs().
 //
 // - Threads: the pages' executor, which its HttpServer's reactor is. MakeCode on any thread.
 // - Ownership: what PagePlugs refer to outlives it.
@@ -60,7 +60,7 @@ struct PagePlugs {
   cli::ClusterAddress address = {};
   // Asked on the pages' executor, with rights of its own, whose a token is; see RightsReader.
   std::shared_ptr<api::RestHandler> reviewer = nullptr;
-  PodRelay* relay = nullptr;  // null: what pods serve is not shown
+  PodRelay* relay = nullptr;  // null: programs of pods are not shown
 };
 
 class PageServer final : public net::Handler {
@@ -74,12 +74,12 @@ class PageServer final : public net::Handler {
 
   // Before the first request.
   void SetPort(PortKind kind) { kind_ = kind; }
-  // The handler of the port for what pods serve; its SetPort opens it.
+  // The handler of the port of pods' programs. Its SetPort opens that port.
   ProgramServer& programs() { return programs_; }
 
   void OnRequest(std::shared_ptr<net::Exchange> exchange) override;
 
-  // The code logs in once, as whom these credentials are.
+  // A code that logs in once, as the user of these credentials.
   void AddCode(const std::string& code, api::Credentials credentials) {
     sessions_.AddCode(code, std::move(credentials));
   }
@@ -112,7 +112,7 @@ class PageServer final : public net::Handler {
   Live::Ask WhyOf(const std::string& session);
   // `path`: plan or whatif.
   void AnswerQuestion(const ExchangePtr& exchange, const Session& session, std::string_view path);
-  // GET looks for it, POST makes it.
+  // GET looks for a TensorBoard, POST makes one.
   void AnswerTensorboard(const ExchangePtr& exchange, const Session& session);
   void OpenTensorboard(const ExchangePtr& exchange, const Session& session);
   // `path`: users or users/kubeconfig.

@@ -70,7 +70,7 @@ struct JobView {
   json::SharedValue group;      // its PodGroup; may be absent
   int64_t replicas = 0;         // wanted
   int64_t least = 0, most = 0;  // between which it may change size; both `replicas` if rigid
-  std::string why;              // it runs with fewer than are wanted
+  std::string why;              // why it runs with fewer members than wanted
   int64_t milli_gpus = 0;       // of all replicas
   std::optional<WallTime> created, started, ended;
   std::optional<api::Failure> failure;       // the first of those that matter now
@@ -97,17 +97,17 @@ struct JobView {
   std::string HindranceReason() const;
   // Its pods would lose what they did since the last good save: `unsaved` says more.
   bool RunsUnsaved() const { return !unsaved.empty() && !over() && RunningPods() > 0; }
-  // What its suspension waits for then, to follow its name.
+  // What its suspension then waits for: words that follow the job's name.
   std::string SuspensionWaitText() const;
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
   // why it waits, or how it ended. Empty: all is well.
   std::string Reason() const;
-  // Members that have ended with 0 while others run: those may wait for them for ever. Empty: none,
-  // or the kind's pods do not work together.
+  // Members that have ended with 0 while others run, who may wait for them for ever. Empty if there
+  // are none, or if the kind's pods do not work together.
   std::string LeftText() const;
   // How it ended, with who failed and why; empty: nothing is known.
   std::string EndText() const;
-  // It was preempted, and its policy is to fail then: its program is not at fault.
+  // True if it failed because it was preempted and its policy is Fail. Its program is not at fault.
   bool EndedByPreemption() const;
   // No retry helps: the job itself must change.
   bool CanNeverStart() const;
@@ -128,7 +128,7 @@ struct JobObjects {
 };
 // In the order of their kinds.
 std::vector<JobView> ViewJobs(const JobObjects& objects);
-// The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0:
+// The smallest GPU's memory in MiB, by which projects are charged for pods without a node. 0:
 // unknown.
 int64_t SmallestGpuMib(const std::vector<json::SharedValue>& nodes);
 
@@ -155,8 +155,7 @@ struct RoleBounds {
 };
 std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind);
 
-// Stops the job's pods and gives back its GPUs, or lets it run again. False: it already was so.
-// kConflict when it is over.
+// Suspends or resumes the job. False: it was so already. kConflict when the job is over.
 Result<bool> SetSuspended(Api& api, const JobView& job, bool suspend);
 
 // Whether an event is about this very job, its group or one of its pods, of which some may be gone:

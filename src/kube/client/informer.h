@@ -4,7 +4,7 @@
 // disconnects, lists again after 410 Gone, and backs off (up to 30 s, jittered) while the server is
 // away. A watch that says nothing for longer than the server promised is given up and resumed.
 // Handlers see every object's latest state but not every step between; after a new list they get
-// the differences. Objects are immutable and shared, and come without their managedFields: they are
+// the differences. Objects are immutable and shared. They have no managedFields: these would be
 // half of an object, and nobody here reads them.
 //
 // - Threads: core executor only. Handlers run on it, never from inside Start().

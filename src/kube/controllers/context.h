@@ -81,9 +81,9 @@ client::EventRecorder MakeRecorder(Context& context, std::string component);
 
 using ObjectHandler = std::function<void(const json::SharedValue&)>;
 
-// `now` hears of every object that comes or changes, `gone` of those that go, as they were last.
+// Calls `now` for every object that comes or changes, and `gone` for one that goes, as it was last.
 void Follow(client::Informer& informer, const ObjectHandler& now, ObjectHandler gone = {});
-// The object's own key to the queue, or its controller's where that is of the kind.
+// Handlers that put a key into the queue: the object's own, or that of its controller of this kind.
 ObjectHandler Queued(client::WorkQueue& queue);
 ObjectHandler OwnerQueued(client::WorkQueue& queue, std::string kind);
 

@@ -1,9 +1,8 @@
 // ImageService: answers what image a name means on this machine, and pulls what is missing.
 //
-// A name is looked for in the store, then with the caller (its catalogue), then at its registry.
-// The image of a private registry is not given to everybody because it is here: the request must
-// come with a credential that pulled it before, or the registry must accept the request's
-// credentials now.
+// A name is looked for in the store, then in the caller's catalogue, then at its registry. An image
+// of a private registry is not given to everybody just because it is here: the request must have a
+// credential that pulled it before, or credentials that the registry accepts now.
 //
 // A pull is done when its files can be read. Writing them to the disk takes longer, and goes on
 // after it.
@@ -53,7 +52,7 @@ struct EnsuredImage {
   int64_t size_bytes = 0;
 };
 
-// What kinds of failure callers tell apart.
+// The codes of failures:
 //   kInvalid            the name is not an image name
 //   kMethodNotAllowed   it is not here, and must not be pulled
 //   others              the pull failed
@@ -110,7 +109,7 @@ class ImageService {
   int64_t preload_state_ = 0;  // the look-up thread's: times of its files
   Mutex mutex_;
   bool ending_ SWELL_GUARDED_BY(mutex_) = false;
-  // Something was pulled that may not be on the disk: at the start, by an earlier swell.
+  // An image was pulled that may not be on the disk. At the start: perhaps by an earlier process.
   bool unsettled_ SWELL_GUARDED_BY(mutex_) = true;
   CondVar ending_changed_;
   Queue look_ups_ SWELL_GUARDED_BY(mutex_);

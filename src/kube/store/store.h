@@ -15,11 +15,11 @@
 // is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts
 // the version into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
 //
-// Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them),
-// which every `history_age` forgets what was there the last time, as kube-apiserver has etcd do
-// (--etcd-compaction-interval): a cluster that was busy gives its memory back. Watching from a
-// version older than the ring answers kExpired, from one that is yet to come kTimeout with the
-// cause ResourceVersionTooLarge, as Kubernetes does.
+// Watch history: a ring of at most `history_events` events and `history_bytes` of them. Every
+// `history_age` it forgets the events that it had already the last time, as etcd does for
+// kube-apiserver (--etcd-compaction-interval). So a cluster that was busy gives its memory back.
+// Watching from a version older than the ring answers kExpired. Watching from a future version
+// answers kTimeout with the cause ResourceVersionTooLarge, as Kubernetes does.
 //
 // - Threads: all methods on the core executor. Entries are immutable and may go anywhere.
 #pragma once
@@ -74,8 +74,8 @@ class Entry {
   json::SharedValue Parsed() const;
   // Lets the writer, who has the document anyway, spare the first reader the parsing.
   void Prime(const json::SharedValue& value) const { parsed_ = value; }
-  // What it says, without who wrote what of it (metadata.managedFields): that is half of an object,
-  // and only writers read it. Parsed at most once while anybody holds it. Core thread only.
+  // The document without metadata.managedFields, which are half of an object, and which only
+  // writers read. Parsed at most once while anybody holds it. Core thread only.
   json::SharedValue Content() const;
   // As Prime().
   void PrimeContent(const json::SharedValue& value) const { content_ = value; }
@@ -104,7 +104,7 @@ struct Listing {
   size_t remaining = 0;  // how many more
 };
 
-// A registered watch; destroying it ends it. What it is asked may be asked inside its callback.
+// A registered watch; destroying it ends it. Its methods may be called inside its callback.
 class Watch {
  public:
   virtual ~Watch() = default;
@@ -151,8 +151,8 @@ class Store {
   // Durable state of one namespace (or all when ns is empty), after (ns,name) `after` when given,
   // at most `limit` (0: all) entries for which `filter` holds.
   // `at_version` 0 is now; an older one within the history is rebuilt from it, else kExpired.
-  // Unless asked to count, it does not look how many there are beyond the limit: one `remaining`
-  // stands for all of them.
+  // Without `count`, entries beyond the limit are not counted: `remaining` is then 1 for any
+  // number.
   virtual Result<Listing> List(const std::string& resource,
                                const std::string& ns,
                                const std::function<bool(const Entry&)>& filter = {},

@@ -53,7 +53,7 @@ size_t KindCount();
 inline KindSet Bit(size_t kind) { return KindSet{1} << kind; }
 inline KindSet Bit(Kind kind) { return Bit(IndexOf(kind)); }
 KindSet AllJobKinds();
-// No kind of objects: what pods use was measured.
+// Not a kind of objects: the measured use of pods.
 inline constexpr KindSet kMeasured = KindSet{1} << 63;
 // The resource of a kind, by which rights are asked for.
 const client::Resource& ResourceOf(size_t kind);
@@ -65,7 +65,7 @@ struct FeedBatch {
     size_t kind;
     std::string key;
     json::SharedValue object;  // null: it is gone
-    json::SharedValue last;    // what was gone under this key meanwhile; mostly null
+    json::SharedValue last;    // an object with this key that went meanwhile; mostly null
   };
   std::vector<Item> items;
 };
@@ -89,10 +89,10 @@ class ClusterState {
   MemberLog& members() { return members_; }
   const EvictionCounts& evictions() const { return evictions_; }
   EvictionCounts& evictions() { return evictions_; }
-  // When an earlier process last wrote down what it knew; before the first batch.
+  // When an earlier process last saved its history. Call before the first batch.
   void SetRestoredUntil(WallTime until) { restored_until_ = until; }
   const PodUsage& usage() const { return usage_; }
-  // What pods use was measured; null: it could not be.
+  // The use of pods was measured; null: it could not be measured.
   void SetUsage(const json::Value* measured);
 
  private:

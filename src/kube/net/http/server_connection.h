@@ -26,8 +26,8 @@ namespace swell::net {
 
 class ServerConnection;
 
-// Empty for sockets of the machine's file system; one for all of its loopback addresses, of which a
-// program of the machine takes what it likes.
+// The address by which connections are counted. All loopback addresses count as one, because a
+// local program may choose any of them. Empty for Unix sockets.
 std::string AddressOf(std::string_view remote, int64_t uid);
 
 class ServerImpl {
@@ -47,8 +47,8 @@ class ServerImpl {
   void CountBody(ServerConnection* connection, size_t bytes);
   // The body is complete, or no more of it is wanted.
   void ForgetBody(ServerConnection* connection);
-  // The connection has something to do: now, where not much is done this turn; else when it is the
-  // turn of its client, who is next by having had least of this thread's time.
+  // The connection has work. It is done at once while this turn has done little; otherwise it waits
+  // for its client's turn. The client that has had the least of this thread's time is next.
   void TakeTurn(const std::shared_ptr<ServerConnection>& connection);
   // One step of the handshake whose turn it is runs on a thread of its own.
   void ShakeAside(const std::string& client, std::function<void()> step);
@@ -65,8 +65,8 @@ class ServerImpl {
   struct Address {
     size_t connections = 0;
     std::list<ServerConnection*> waiting;  // the longest first
-    std::list<ServerConnection*> sending;  // a body, the longest first
-    size_t body_bytes = 0;                 // that have come from these
+    std::list<ServerConnection*> sending;  // they send a body; the longest first
+    size_t body_bytes = 0;                 // received from these
   };
   struct Port {
     Listener listener;
@@ -96,8 +96,8 @@ class ServerImpl {
   size_t body_bytes_ = 0;  // of all addresses
   FairQueue<std::shared_ptr<ServerConnection>> turns_;
   bool turns_armed_ = false;
-  FairQueue<std::shared_ptr<ServerConnection>> handshakes_;  // whose next step waits
-  std::string shaking_;                                      // whose step runs; empty: none does
+  FairQueue<std::shared_ptr<ServerConnection>> handshakes_;  // connections whose next step waits
+  std::string shaking_;  // the client whose step runs; empty: none runs
   SteadyTime shaking_since_;
   std::unique_ptr<BackgroundQueue<std::function<void()>>> aside_;  // where TLS is spoken
   uint64_t turn_ = 0;                                              // of the reactor
@@ -122,7 +122,7 @@ class ServerConnection final : public Channel::Events,
   void OnExchangeWork(const std::shared_ptr<ExchangeState>& state);
   // Closes what has used up its time.
   void CheckTimeouts(SteadyTime now, Duration write_stall_timeout);
-  // What the peer has not read of its answers.
+  // Bytes of answers that the peer has not read.
   size_t unread_bytes() const { return channel_ ? channel_->queued_bytes() : 0; }
   // The server drains: true idleness ends now, the rest after its answer.
   void Drain();
