@@ -94,6 +94,12 @@ class GoodputTest(unittest.TestCase):
         events = self.command("kubectl", "get", "events")
         self.fail(f"not within {seconds} s: {what}\n{''.join(told)}\n{events}")
 
+    def fitted(self, name, members):
+        """Records per second that the model expects of a size that was not measured; None: it expects nothing yet."""
+        curve = self.status(name).get("goodput", {}).get("curve", [])
+        return next((size["perSecond"] for size in curve if size["members"] == members and size["source"] == "Fitted"),
+                    None)
+
     def steps(self, name):
         rows = [line.split() for line in (self.out / name).read_text().splitlines()]
         return [(int(row[0]), int(row[1]), float(row[2])) for row in rows if len(row) == 3]
@@ -110,8 +116,13 @@ class GoodputTest(unittest.TestCase):
         self.submit("flat", STEPS, 0.3, 0.3)
         self.wait("the flat job is measured with 2 members", lambda: self.measured("flat") >= 2)
         self.submit("scales", STEPS, 0.0, 0.9)
+        expected = []
+        self.wait("the model of the scaling job says what 3 members will do",
+                  lambda: (speed := self.fitted("scales", 3)) is not None and not expected.append(speed))
         self.wait("the scaling job has 3 members", lambda: self.size("scales") == 3 and self.size("flat") == 1)
         self.wait("it is measured there", lambda: self.measured("scales") == 3)
+        measured = next(point for point in self.status("scales")["goodput"]["points"] if point["members"] == 3)
+        self.assertAlmostEqual(expected[0] / measured["perSecond"], 1, delta=0.15, msg=f"{expected} {measured}")
         why = self.command("swell", "why", "scales")
         self.assertRegex(why, r"Goodput:  3 members make \d+ records per second, [\d.]+ times what 1 makes")
         self.assertRegex(why, r"Next GPU: worth .* here; flat with 1: [+-]?\d+ %")
