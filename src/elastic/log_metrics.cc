@@ -13,7 +13,7 @@ namespace swell::elastic {
 namespace {
 
 constexpr char kDefaultPattern[] = R"(Epoch:\s*\[\d+\]\[\s*\d+/\d+\]\s+Time\s+(\d+(?:\.\d+)?))";
-constexpr char kNodesPattern[] = R"(^swell\.launch: (\d+) nodes? trains?\b)";
+constexpr std::string_view kGroupBegins = "swell.launch: ";
 constexpr size_t kPatternMax = 1024;
 constexpr size_t kLineMax = 8192;
 constexpr int64_t kProgramBytesMax = 1 << 20;
@@ -71,11 +71,19 @@ int64_t ParseStamp(std::string_view text) {
   return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1'000'000'000 + fraction - *offset;
 }
 
+int64_t GroupThatBegins(std::string_view line) {
+  if (!line.starts_with(kGroupBegins)) return 0;
+  line.remove_prefix(kGroupBegins.size());
+  const size_t space = std::min(line.find(' '), line.size());
+  const std::string_view rest = line.substr(space);
+  if (!rest.starts_with(" node trains") && !rest.starts_with(" nodes train")) return 0;
+  return std::max<int64_t>(0, ParseInt(line.substr(0, space)).value_or(0));
+}
+
 struct LogMetrics::Rep {
   explicit Rep(std::string_view pattern, const re2::RE2::Options& options)
-      : value(re2::StringPiece(pattern.data(), pattern.size()), options), nodes(kNodesPattern) {}
+      : value(re2::StringPiece(pattern.data(), pattern.size()), options) {}
   re2::RE2 value;
-  re2::RE2 nodes;
 };
 
 LogMetrics::LogMetrics(std::unique_ptr<Rep> rep) : rep_(std::move(rep)) {}
@@ -121,13 +129,12 @@ std::vector<double> LogMetrics::Read(std::string_view log,
     int64_t stamp = ParseStamp(line.substr(0, space));
     if (stamp <= since) continue;
     position.seen_unix_ns = std::max(position.seen_unix_ns, stamp);
-    re2::StringPiece text(line.data() + space + 1, line.size() - space - 1);
-    int64_t said = 0;
-    if (re2::RE2::PartialMatch(text, rep_->nodes, &said) && said > 0) {
+    if (const int64_t said = GroupThatBegins(line.substr(space + 1)); said > 0) {
       position.nodes = said;
       out.clear();
       continue;
     }
+    re2::StringPiece text(line.data() + space + 1, line.size() - space - 1);
     double value = 0;
     if (re2::RE2::PartialMatch(text, rep_->value, &value) && std::isfinite(value) && value > 0 &&
         value < kSecondsMax) {

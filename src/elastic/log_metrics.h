@@ -47,5 +47,8 @@ class LogMetrics {
 
 // "2026-01-31T10:00:00.123456789Z", any offset; -1 for text that is not a time.
 int64_t ParseStamp(std::string_view text);
+// Members of the group whose training begins with this line, which swell.launch wrote; 0: another
+// line.
+int64_t GroupThatBegins(std::string_view line);
 
 }  // namespace swell::elastic

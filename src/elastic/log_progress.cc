@@ -221,6 +221,8 @@ bool LogProgress::Read(std::string_view log, WallTime now, LoggedProgress& progr
     if (stamp <= since) continue;
     progress.seen_unix_ns = std::max(progress.seen_unix_ns, stamp);
     line.remove_prefix(space + 1);
+    // A speed must span neither two sizes nor the pause between them.
+    if (GroupThatBegins(line) > 0) progress.readings.clear();
     while (line.ends_with('\r')) line.remove_suffix(1);
     line.remove_prefix(line.rfind('\r') + 1);
     const Found found = rep_->FindIn(line);

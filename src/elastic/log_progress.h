@@ -12,6 +12,9 @@
 // line, its last writing counts. The line of a bar that is being drawn has no end yet: of it the
 // last writing counts that is whole, at the time of the reading.
 //
+// The speed is that of the present group: where swell.launch says that a group begins, it is
+// measured anew.
+//
 // - Threads: immutable after Compile. Any bytes are accepted: text that is not a number is skipped.
 #pragma once
 

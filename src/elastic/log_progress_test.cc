@@ -101,6 +101,22 @@ TEST(LogProgress, TheSpeedIsThatOfTheLastReadings) {
   EXPECT_EQ(progress.step, 2);
 }
 
+TEST(LogProgress, TheSpeedIsThatOfTheGroupThatTrains) {
+  auto reader = LogProgress::Compile("auto");
+  LoggedProgress progress;
+  std::string log;
+  for (int second = 1; second <= 10; ++second) log += Line(second, StrCat("step ", second * 2));
+  log += Line(20, "swell.launch: 2 nodes train");
+  EXPECT_TRUE(reader->Read(log, kNow, progress));
+  EXPECT_EQ(progress.Speed(), 0) << "the new group has made no step yet";
+  log.clear();
+  for (int second = 21; second <= 40; ++second) {
+    log += Line(second, StrCat("step ", 20 + 4 * (second - 20)));
+  }
+  EXPECT_TRUE(reader->Read(log, kNow, progress));
+  EXPECT_DOUBLE_EQ(progress.Speed(), 4) << "neither the other size nor the pause counts";
+}
+
 TEST(LogProgress, LinesWithoutATimeOrAnEndAreSkipped) {
   auto reader = LogProgress::Compile("auto");
   LoggedProgress progress;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "autoscaling/scale_observation.h"
 #include "base/strings.h"
@@ -50,6 +51,8 @@ std::string MetricsText(const json::Value& pod, const elastic::LoggedProgress& p
   json::Set(metrics, {"training_step"}, progress.step);
   if (const double speed = progress.Speed(); speed > 0) {
     json::Set(metrics, {"steps_per_second"}, speed);
+  } else {
+    json::Remove(metrics, {"steps_per_second"});
   }
   if (progress.loss) json::Set(metrics, {"loss"}, LossJson(*progress.loss));
   if (progress.not_finite_since) {
@@ -124,6 +127,10 @@ void ProgressReader::Reconcile(const std::string& key, client::WorkQueue::Done d
   if (known.pod_uid != api::Uid(*round->pod)) {
     known.pod_uid = api::Uid(*round->pod);
     known.progress = {};
+  }
+  // Steps of another number of members say nothing of the speed of this one.
+  if (std::exchange(known.running, round->running) != round->running) {
+    known.progress.readings.clear();
   }
   round->done = std::move(done);
   ReadLog(round);

@@ -36,6 +36,7 @@ class ProgressReader {
     std::string pattern;
     std::optional<elastic::LogProgress> reader;  // empty: the pattern cannot be used
     std::string pod_uid;
+    int64_t running = 0;  // pods
     elastic::LoggedProgress progress;
     SteadyTime next;
   };

@@ -118,6 +118,30 @@ TEST_F(ProgressReaderTest, TheLogSaysHowFarTheJobIs) {
             std::string_view::npos);
 }
 
+TEST_F(ProgressReaderTest, TheSpeedOfAnotherNumberOfMembersDoesNotStay) {
+  cluster_.Create(Job("logPattern: auto"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  Says("step 10");
+  cluster_.Run(std::chrono::seconds(10));
+  Says("step 30");
+  ASSERT_TRUE(cluster_.Until([&] { return Metric("swell_job_steps_per_second") == "2"; }));
+  ASSERT_TRUE(
+      cluster_.Patch(kTrainingJobs, "default/job", "spec: {roles: {worker: {replicas: 3}}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
+  cluster_.Run(std::chrono::seconds(30));
+  Says("step 40");
+  const WallTime began = cluster_.sim.Now();
+  ASSERT_TRUE(cluster_.Until([&] { return Number("step") == 40; }));
+  EXPECT_EQ(Metric("swell_job_steps_per_second"), "none") << "one step says nothing of the speed";
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-worker-0"), api::keys::kMetrics),
+            R"({"training_step":40})");
+  cluster_.Run(std::chrono::seconds(10));
+  Says("step 80");
+  const std::chrono::duration<double> took = cluster_.sim.Now() - began;
+  ASSERT_TRUE(cluster_.Until([&] { return Number("step") == 80; }));
+  EXPECT_NEAR(std::stod(Metric("swell_job_steps_per_second")), 40 / took.count(), 0.1);
+}
+
 TEST_F(ProgressReaderTest, AJobThatIsOverHasNoSeries) {
   cluster_.Create(Job("logPattern: auto"));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
