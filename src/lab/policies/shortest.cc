@@ -20,7 +20,7 @@
 namespace swell::lab {
 namespace {
 
-// Of the least time in which all work can end.
+// Both are parts of the least time in which all work can end.
 constexpr double kNearlyAll = 0.9;
 constexpr double kStillNearlyAll = 0.8;  // for a job that trains
 

@@ -350,7 +350,7 @@ std::string InstantText(int64_t unix_s) {
 Result<Trace> ParseTrace(const std::string& path, std::string text) {
   std::string header = text.substr(0, text.find('\n', text.find_first_not_of(" \t\r\n")));
   const char separator = header.find('|') != std::string::npos ? '|' : ',';
-  // The format first: lines of a file that is no trace have any number of fields.
+  // Other files than traces have lines with any number of fields, so the format is found first.
   SWELL_ASSIGN_OR_RETURN(const CsvTable columns,
                          CsvTable::Parse(path, std::move(header), separator));
   const Reader reader = ReaderOf(columns);
