@@ -280,6 +280,16 @@ TEST(TimeZoneTest, ReadsZoneFilesAndRefusesOthers) {
   EXPECT_FALSE(TimeZone::FromFile(file->substr(0, 60)).ok());
 }
 
+TEST(ShellWords, AreThoseThatAShellWouldPass) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(ShellWords("a  \t b"), (Words{"a", "b"}));
+  EXPECT_EQ(ShellWords(R"(sh -c 'a "b" c' "d \" e" f\ g '' $X)"),
+            (Words{"sh", "-c", R"(a "b" c)", R"(d " e)", "f g", "", "$X"}));
+  EXPECT_EQ(ShellWords("a # the first\nb \\\n  c#d\n"), (Words{"a", "b", "c#d"}));
+  EXPECT_EQ(ShellWords(""), Words());
+  EXPECT_EQ(ShellWords("a 'b"), std::nullopt);
+}
+
 TEST(Median, IsTheValueInTheMiddle) {
   EXPECT_EQ(UpperMedian({}), 0);
   EXPECT_EQ(UpperMedian({7}), 7);

@@ -1,8 +1,10 @@
-// SplitWords: the parts of a text that spaces and tabs separate.
-// - Threads: pure function.
+// SplitWords, ShellWords: the parts of a text that spaces and tabs separate.
+// - Threads: pure functions.
 #pragma once
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,5 +22,9 @@ inline std::vector<std::string_view> SplitWords(std::string_view text) {
   }
   return words;
 }
+
+// As a shell takes a command apart: by quotation marks, backslashes, ends of lines and the # of a
+// comment. Variables are left as they are. Empty where a quotation mark is not closed.
+std::optional<std::vector<std::string>> ShellWords(std::string_view text);
 
 }  // namespace swell

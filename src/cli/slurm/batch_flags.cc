@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "base/words.h"
 
 namespace swell::cli::slurm {
 namespace {
@@ -195,45 +196,10 @@ std::string LongName(const Row& row) {
   return std::string(names.substr(names.find("--") + 2));
 }
 
-// One line's words, as a shell would take it apart.
 Result<std::vector<std::string>> WordsOf(std::string_view line, size_t number) {
-  std::vector<std::string> words;
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else if (c == '\\' && quote == '"' && i + 1 < line.size()) {
-        word += line[++i];
-      } else {
-        word += c;
-      }
-      continue;
-    }
-    if (c == ' ' || c == '\t') {
-      if (in_word) words.push_back(std::move(word));
-      word.clear();
-      in_word = false;
-      continue;
-    }
-    if (c == '#' && !in_word) break;
-    in_word = true;
-    if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '\\' && i + 1 < line.size()) {
-      word += line[++i];
-    } else {
-      word += c;
-    }
-  }
-  if (quote != 0) {
-    return Misuse(StrCat("line ", number, " of the script: a quotation mark is not closed"));
-  }
-  if (in_word) words.push_back(std::move(word));
-  return words;
+  auto words = ShellWords(line);
+  if (words) return *std::move(words);
+  return Misuse(StrCat("line ", number, " of the script: a quotation mark is not closed"));
 }
 
 Status AnotherPart(std::string_view word) {
