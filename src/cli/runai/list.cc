@@ -172,9 +172,9 @@ class ListJobsAction final : public Action {
     return word == ClassOf(type.workload).type ||
            (type.workload == "interactive" && word == "Build");
   }
-  // What runai submit makes: with one pod, or with --completions.
+  // What runai submit makes: with one pod, or with --completions; and Run:ai's own manifests.
   static bool IsStandard(const JobKindInfo& kind) {
-    return kind.kind == "TrainingJob" || kind.kind == "Job";
+    return kind.kind == "TrainingJob" || kind.kind == "Job" || !kind.workload.empty();
   }
 
   std::string listed_;
@@ -255,7 +255,9 @@ class DescribeJobAction final : public Action {
     for (const char* part : {"--general", "--compute", "--pods", "--networks", "--containers"}) {
       flags.Switch(part, &shown_, "shown anyway").hidden = true;
     }
-    flags.Text("--type", &type_, "TYPE", "accepted; the name finds the workload").hidden = true;
+    for (const char* sort : {"--type", "--framework"}) {
+      flags.Text(sort, &type_, "TYPE", "accepted; the name finds the workload").hidden = true;
+    }
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {

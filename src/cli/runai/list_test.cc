@@ -64,5 +64,32 @@ TEST_F(RunaiListTest, TheTypesOfTrainingListTheirOwnWorkloads) {
   EXPECT_EQ(part("pytorch"), "");
 }
 
+TEST_F(RunaiListTest, ManifestsOfRunaiAreListedBesideWhatItsCommandsMake) {
+  Cluster();
+  for (const char* kind : {"TrainingWorkload", "InteractiveWorkload"}) {
+    Create(StrCat("{apiVersion: run.ai/v2alpha1, kind: ", kind, ", metadata: {namespace: ",
+                  "project-a, name: ", ToLower(kind), "}, spec: {image: {value: img}}}"));
+  }
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "runai");
+    words.insert(words.end(), {"list", "-p", "project-a", "-o", "name"});
+    EXPECT_EQ(Run(words), 0) << err_;
+    return out_;
+  };
+  EXPECT_EQ(listed({"training", "standard"}), "trainingworkload\n");
+  EXPECT_EQ(listed({"workspace"}), "interactiveworkload\n");
+  ASSERT_EQ(Run({"runai", "training", "suspend", "trainingworkload", "-p", "project-a"}), 0)
+      << err_;
+  const auto answer = server_.Send(server_.Request(
+      "GET", "/apis/run.ai/v2alpha1/namespaces/project-a/trainingworkloads/trainingworkload"));
+  EXPECT_NE(answer.text.find(R"("suspend":true)"), std::string::npos) << answer.text;
+  EXPECT_EQ(Run({"runai", "workload", "describe", "trainingworkload", "-p", "project-a",
+                 "--framework", "standard"}),
+            0)
+      << err_;
+  EXPECT_NE(out_.find("TYPE: Train"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("Priority: train"), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace swell::cli

@@ -32,7 +32,9 @@ const json::Value* FirstPodSpec(const JobView& job) {
   for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
     if (const json::Value* pod = api::TemplateOf(*role.spec)) return pod;
   }
-  return api::TemplateOf(api::Spec(*job.object));
+  if (const json::Value* pod = api::TemplateOf(api::Spec(*job.object))) return pod;
+  // Of a kind without templates.
+  return job.pods.empty() ? nullptr : job.pods.front().get();
 }
 
 std::string ImageText(const JobView& job) {

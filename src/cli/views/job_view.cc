@@ -116,7 +116,10 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.project = json::GetString(job, {"spec", "project"}, view.project);
   view.on_preemption =
       json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
-  view.workload = api::Label(job, api::keys::kWorkload);
+  // The class of such work has its name.
+  if (view.priority.empty()) view.priority = kind.workload;
+  view.workload = kind.workload;
+  if (view.workload.empty()) view.workload = api::Label(job, api::keys::kWorkload);
   view.user = api::Annotation(job, api::keys::kUser);
   if (view.user.empty()) view.user = api::Annotation(job, "arena.kubeflow.org/username");
   view.command_line = api::Annotation(job, api::keys::kCommandLine);
@@ -225,9 +228,10 @@ const std::vector<JobKindInfo>& JobKinds() {
       all.push_back({{one.group, one.version, one.plural, true},
                      one.kind,
                      one.roles == "-" ? "" : one.roles,
-                     one.suspend});
+                     one.suspend,
+                     one.workload});
     }
-    all.push_back({client::resources::kJobs, "Job", "", "suspend"});
+    all.push_back({client::resources::kJobs, "Job", "", "suspend", ""});
     return all;
   }();
   return kinds;

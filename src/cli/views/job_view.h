@@ -23,7 +23,8 @@ struct JobKindInfo {
   std::string kind;
   // Field of spec with one entry per role, a map or a list of named ones; empty: one template.
   std::string roles;
-  std::string suspend;  // path below spec
+  std::string suspend;   // path below spec
+  std::string workload;  // the class of all its jobs; empty: each job's label says it
 };
 const std::vector<JobKindInfo>& JobKinds();
 // Null: it is not a kind of Swell's jobs. Another version of the same kind is another operator's.

@@ -340,6 +340,13 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     }
     ignored.push_back(StrCat("spec.plugins.pytorch[", i, "]"));
   }
+  for (const auto& port : json::GetObject(job, {"spec", "ports", "items"})) {
+    for (std::string_view own : {"toolName", "toolType"}) {
+      if (json::Find(port.value(), {"value", own}) == nullptr) continue;
+      const std::string_view of(port.key().data(), port.key().size());
+      ignored.push_back(StrCat("spec.ports.items.", of, ".value.", own));
+    }
+  }
   for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
     if (api::Annotation(job, key).empty()) continue;
     ignored.push_back(StrCat("metadata.annotations[", key, "]"));

@@ -45,7 +45,7 @@ class CrdsTest : public ::testing::Test {
 
 TEST_F(CrdsTest, AllAreValidByTheRulesForEverybody) {
   std::vector<json::Value> crds = SwellCrds();
-  EXPECT_EQ(crds.size(), 21u);
+  EXPECT_EQ(crds.size(), 23u);
   KindPtr kind = scheme_->FindKind({"apiextensions.k8s.io", "v1", "CustomResourceDefinition"});
   for (json::Value& crd : crds) {
     EXPECT_EQ(UnknownFields(*kind->schema, crd), std::vector<std::string>{})
@@ -96,6 +96,24 @@ TEST_F(CrdsTest, ATrainJobsMisspelledFieldsAreFound) {
   EXPECT_EQ(unknown(R"({"podTemplateOverrides":[{"targetJobs":[{"name":"node"}]}],
       "initializer":{"model":{"storageUri":"hf://a"}},"labels":{"a":"b"}})"),
             "");
+}
+
+TEST_F(CrdsTest, ARunaiWorkloadsFieldsAreWrittenAsRunaiWritesThem) {
+  auto wrong = [&](std::string_view spec) {
+    json::Value job = J(StrCat(R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload",)"
+                               R"("metadata":{"name":"a","namespace":"n"},"spec":{)",
+                               spec, "}}"));
+    return Check(job);
+  };
+  EXPECT_EQ(wrong(R"("image":{"value":"i"},"gpu":{"value":"1"},"cpu":{"value":0.5},
+      "environment":{"items":{"A":{"value":"b"}}})"),
+            "");
+  EXPECT_EQ(wrong(R"("image":{"value":"i"},"gpus":{"value":"1"},"name":{"val":"x","value":"a"})"),
+            "spec.gpus unknown\nspec.name.val unknown\n");
+  EXPECT_EQ(wrong(R"("gpu":{"value":"1"})"), "spec.image: Required value\n");
+  EXPECT_EQ(wrong(R"("image":"i")"),
+            "spec.image: Invalid value: \"string\": spec.image in body must be of type object: "
+            "\"string\"\n");
 }
 
 TEST_F(CrdsTest, AVolcanoJobsMisspelledFieldsAreFound) {

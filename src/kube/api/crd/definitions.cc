@@ -16,7 +16,8 @@ const std::map<std::string_view, std::string Definition::*> kTexts = {
     {"plural", &Definition::plural},    {"short", &Definition::short_names},
     {"also", &Definition::also_served}, {"categories", &Definition::categories},
     {"scale", &Definition::scale},      {"columns", &Definition::columns},
-    {"roles", &Definition::roles},      {"suspend", &Definition::suspend}};
+    {"roles", &Definition::roles},      {"suspend", &Definition::suspend},
+    {"workload", &Definition::workload}};
 
 Definition ReadDefinition(std::string_view package, std::string_view line) {
   Definition out;

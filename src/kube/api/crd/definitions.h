@@ -9,6 +9,7 @@
 //     columns=NAME|TYPE|PATH[|PRIORITY];...
 //     roles=FIELD                    a job kind: the field of spec that has its roles, - if none
 //     suspend=PATH                   a job kind: the field below spec that suspends it
+//     workload=CLASS                 a job kind: the class of all its jobs, train or interactive
 //
 // A job kind that Swell runs itself is one such line with its types, and one file in src/jobs.
 // - Threads: any; read once.
@@ -28,8 +29,9 @@ struct Definition {
   std::string also_served;
   std::string scale;
   std::string columns;
-  std::string roles;    // empty: no job kind
-  std::string suspend;  // "runPolicy.suspend"
+  std::string roles;     // empty: no job kind
+  std::string suspend;   // "runPolicy.suspend"
+  std::string workload;  // empty: each job's label says it
 
   bool is_job() const { return !roles.empty(); }
   // "pytorchjobs.kubeflow.org"

@@ -1,0 +1,175 @@
+// Run:ai's workloads: the pods that they become, and what of them is refused.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "jobs/job_rules.h"
+#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "manager/testing/cluster_test_util.h"
+
+namespace swell::jobs {
+namespace {
+
+using client::resources::kPodGroups;
+using client::resources::kPods;
+using client::resources::kServices;
+using manager::TestCluster;
+
+const client::Resource kTraining{"run.ai", "v2alpha1", "trainingworkloads", true};
+
+std::string Workload(std::string_view kind, std::string_view spec) {
+  return StrCat("{apiVersion: run.ai/v2alpha1, kind: ", kind,
+                ", metadata: {name: job, namespace: default, labels: {swell.dev/project: team}}, ",
+                "spec: {image: {value: ubuntu}, ", spec, "}}");
+}
+
+class RunaiJobTest : public ::testing::Test {
+ protected:
+  void Start() {
+    cluster_.AddNode("node-a", 8);
+    cluster_.StartManager();
+    cluster_.Create(
+        "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, "
+        "spec: {namespace: default, resources: {gpu: {quota: 8}}}}");
+    for (const char* name : {"train", "interactive"}) {
+      if (cluster_.Get(client::resources::kPriorityClasses, name)) continue;
+      cluster_.Create(
+          StrCat("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: "
+                 "{name: ",
+                 name, "}, value: 50}"));
+    }
+  }
+  bool Run(int pods) {
+    return cluster_.Until([&] { return cluster_.Pods("Running") == pods; });
+  }
+  const json::Value& Container(const std::string& pod) {
+    pod_ = cluster_.Get(kPods, "default/" + pod);
+    static const json::Value kNone;
+    return pod_ ? json::GetArray(*pod_, {"spec", "containers"})[0] : kNone;
+  }
+  // What the rules say of a training workload; empty: nothing is wrong with it.
+  static std::string Wrong(std::string_view spec) {
+    const auto documents = json::ParseYaml(Workload("TrainingWorkload", spec));
+    const JobRules rules;
+    const Status status =
+        rules.Check(*rules.Find("run.ai", "trainingworkloads"), documents->front());
+    return status.ok() ? "" : std::string(status.message());
+  }
+
+  TestCluster cluster_;
+  json::SharedValue pod_;
+};
+
+TEST_F(RunaiJobTest, TrainingIsOnePodAsRunaiSubmitMakesIt) {
+  Start();
+  cluster_.Create(Workload(
+      "TrainingWorkload",
+      "name: {value: job}, gpu: {value: '1'}, command: {value: \"sh -c 'sleep 1'\"}, arguments: "
+      "{value: a b}, environment: {items: {A: {value: x}}}, cpu: {value: 0.5}, memory: {value: "
+      "1G}, cpuLimit: {value: '1'}, pvcs: {items: {d: {value: {claimName: data, existingPvc: true, "
+      "path: /data}}}}, labels: {items: {team: {value: red}}}, workingDir: {value: /w}"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
+  const json::Value& container = Container("job-worker-0");
+  EXPECT_EQ(json::Print(*json::Find(container, {"command"})), R"(["sh","-c","sleep 1"])");
+  EXPECT_EQ(json::Print(*json::Find(container, {"args"})), R"(["a","b"])");
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "nvidia.com/gpu"}), "1");
+  EXPECT_EQ(json::GetString(container, {"resources", "requests", "cpu"}), "500m");
+  EXPECT_EQ(json::GetString(container, {"workingDir"}), "/w");
+  EXPECT_EQ(json::GetString(json::GetArray(container, {"volumeMounts"})[0], {"mountPath"}),
+            "/data");
+  EXPECT_EQ(api::Label(*pod_, "team"), "red");
+  EXPECT_EQ(api::Label(*pod_, api::keys::kWorkload), "train");
+  EXPECT_EQ(json::GetString(*pod_, {"spec", "priorityClassName"}), "train");
+  EXPECT_EQ(cluster_.Env("default/job-worker-0", "A"), "x");
+  EXPECT_EQ(cluster_.Env("default/job-worker-0", "RUNAI_JOB_NAME"), "job");
+  EXPECT_EQ(cluster_.Env("default/job-worker-0", "RUNAI_PROJECT"), "team");
+  EXPECT_EQ(cluster_.Env("default/job-worker-0", "NVIDIA_VISIBLE_DEVICES"), "not set");
+}
+
+TEST_F(RunaiJobTest, TrainingEndsWithItsPodAndCanBeSuspended) {
+  Start();
+  cluster_.Create(Workload("TrainingWorkload", "command: {value: sleep 1}"));
+  ASSERT_TRUE(Run(1));
+  EXPECT_EQ(cluster_.Env("default/job-worker-0", "NVIDIA_VISIBLE_DEVICES"), "void");
+  ASSERT_TRUE(cluster_.Patch(kTraining, "default/job", "{spec: {suspend: true}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  ASSERT_TRUE(cluster_.Patch(kTraining, "default/job", "{spec: {suspend: false}}").ok());
+  ASSERT_TRUE(Run(1));
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kTraining, "default/job", "Succeeded"); }));
+}
+
+TEST_F(RunaiJobTest, AWorkspaceKeepsItsTerminalAndHasItsPorts) {
+  Start();
+  cluster_.Create(Workload("InteractiveWorkload",
+                           "gpu: {value: 0.5}, preemptible: {value: false}, ports: {items: {web: "
+                           "{value: {container: 8888, external: 30080, serviceType: NodePort, "
+                           "toolType: jupyter-notebook}}}}"));
+  ASSERT_TRUE(Run(1));
+  const json::Value& container = Container("job-workspace-0");
+  EXPECT_TRUE(json::GetBool(container, {"tty"}));
+  EXPECT_EQ(api::Annotation(*pod_, api::keys::kGpuFraction), "0.5");
+  EXPECT_EQ(api::Label(*pod_, api::keys::kWorkload), "interactive");
+  const json::SharedValue service = cluster_.Get(kServices, "default/job");
+  ASSERT_TRUE(service);
+  EXPECT_EQ(json::GetString(*service, {"spec", "type"}), "NodePort");
+  const json::Value& port = json::GetArray(*service, {"spec", "ports"})[0];
+  EXPECT_EQ(json::GetInt(port, {"port"}), 30080);
+  EXPECT_EQ(json::GetInt(port, {"targetPort"}), 8888);
+  EXPECT_EQ(json::GetString(*cluster_.Get(kPodGroups, "default/job"), {"spec", "preemptibility"}),
+            "NonPreemptible");
+  EXPECT_NE(cluster_.EventMessage("FieldIgnored").find("spec.ports.items.web.value.toolType"),
+            std::string::npos);
+}
+
+TEST_F(RunaiJobTest, RunsInTheNodesOfItsPoolsAndWaitsForPoolsToCome) {
+  Start();
+  cluster_.Create(Workload("TrainingWorkload", "nodePools: {value: fast slow}"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("ReferenceNotFound") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("ReferenceNotFound"),
+            "spec.nodePools: the NodePool \"fast\" does not exist; the workload waits for it");
+  for (const char* name : {"fast", "slow"}) {
+    cluster_.Create(StrCat("{apiVersion: swell.dev/v1, kind: NodePool, metadata: {name: ", name,
+                           "}, spec: {nodeSelector: {pool: ", name, "}}}"));
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
+  Container("job-worker-0");
+  const json::Array& terms = json::GetArray(
+      *pod_, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
+              "nodeSelectorTerms"});
+  ASSERT_EQ(terms.size(), 2u);
+  EXPECT_EQ(json::Print(terms[1]),
+            R"({"matchExpressions":[{"key":"pool","operator":"In","values":["slow"]}]})");
+}
+
+TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
+  EXPECT_EQ(Wrong("gpu: {value: '2'}"), "");
+  EXPECT_EQ(Wrong("name: {value: other}"),
+            "spec.name.value: Invalid value: \"other\": must be metadata.name, \"job\"");
+  EXPECT_EQ(Wrong("gpu: {value: '1.5'}"),
+            "spec.gpu.value: Invalid value: \"1.5\": must be a whole number, or a part of a GPU "
+            "such as 0.5");
+  EXPECT_EQ(Wrong("gpu: {value: 1}, gpuMemory: {value: 4G}"),
+            "spec.gpuMemory: Forbidden: spec.gpu says how many GPUs there are");
+  EXPECT_EQ(Wrong("memory: {value: lots}"),
+            "spec.memory.value: Invalid value: \"lots\": must be an amount such as 2, 500m or 8Gi");
+  EXPECT_EQ(Wrong("command: {value: \"sh -c 'a\"}"),
+            "spec.command.value: Invalid value: \"sh -c 'a\": a quotation mark is not closed");
+  EXPECT_EQ(Wrong("gitSync: {items: {}}"),
+            "spec.gitSync: Forbidden: it is not supported; runai submit --git-sync fetches code");
+  EXPECT_EQ(Wrong("pvcs: {items: {d: {value: {claimName: d, path: /d, existingPvc: false}}}}"),
+            "spec.pvcs.items.d.value.existingPvc: Unsupported value: false: no claim is made for "
+            "the workload; make a PersistentVolumeClaim and name it");
+  EXPECT_EQ(Wrong("ports: {items: {a: {value: {container: 1, serviceType: NodePort}}, b: {value: "
+                  "{container: 2, serviceType: ClusterIP}}}}"),
+            "spec.ports.items.b.value.serviceType: Invalid value: \"ClusterIP\": another port has "
+            "NodePort; all ports of a workload have one type");
+  EXPECT_EQ(Wrong("annotations: {items: {swell.dev/run-as-of: {value: ada}}}"),
+            "spec.annotations.items.swell.dev/run-as-of: Forbidden: keys of swell.dev are the "
+            "system's own");
+}
+
+}  // namespace
+}  // namespace swell::jobs
