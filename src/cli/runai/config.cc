@@ -16,6 +16,9 @@ class ConfigProjectAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    // Not only printed: -p says which one is meant, as with other commands.
+    const std::string& flag = session.global().project;
+    if (words.empty() && !flag.empty()) words.push_back(flag);
     if (words.empty()) {
       const ProjectView* now = tree.OfNamespace(session.Namespace());
       if (now == nullptr) return Misuse("expected one name: runai config project NAME");

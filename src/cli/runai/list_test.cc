@@ -64,6 +64,17 @@ TEST_F(RunaiListTest, TheTypesOfTrainingListTheirOwnWorkloads) {
   EXPECT_EQ(part("pytorch"), "");
 }
 
+TEST_F(RunaiListTest, AProjectIsSetByItsFlagToo) {
+  Cluster();
+  for (const std::vector<std::string>& name :
+       {std::vector<std::string>{"project-b"}, {"--project", "project-b"}}) {
+    std::vector<std::string> words{"runai", "project", "set"};
+    words.insert(words.end(), name.begin(), name.end());
+    EXPECT_EQ(Run(words), 1) << out_;
+    EXPECT_NE(err_.find("there is no kubeconfig to store it in"), std::string::npos) << err_;
+  }
+}
+
 TEST_F(RunaiListTest, ManifestsOfRunaiAreListedBesideWhatItsCommandsMake) {
   Cluster();
   for (const char* kind : {"TrainingWorkload", "InteractiveWorkload"}) {
