@@ -48,6 +48,7 @@
 #include "scheduling/pod_grouper.h"
 #include "scheduling/scheduler_pod.h"
 #include "scheduling/scheduler_settings.h"
+#include "scheduling/unserved_pods.h"
 
 namespace swell::manager {
 namespace {
@@ -195,6 +196,7 @@ struct Manager::Parts {
       job_accounts.emplace(context);
       cluster.emplace(context, options);
       ResumeQueued(context, options);
+      unserved.emplace(context, options.scheduler_names);
     }
     // Last: it shares the informers of all kinds of jobs.
     gates.emplace(context);
@@ -285,6 +287,7 @@ struct Manager::Parts {
   std::list<autoscaling::TargetAutoscaler> target_scalers;
   std::optional<scheduling::SchedulerPod> scheduler_pod;
   std::optional<scheduling::SettingsTeller> settings;
+  std::optional<scheduling::UnservedPods> unserved;
   std::optional<projects::UsageLedger> usage;
   std::optional<projects::IdleRules> idle;
   std::optional<jobs::JobGates> gates;
