@@ -80,10 +80,8 @@ ReadyDirs::Options ReadyDirsOf(const PodStore::Options& options,
 PodVolume VolumeFromJson(const json::Value& value) {
   if (value.is_string()) return {std::string(json::View(value.get_string()))};
   PodVolume volume{std::string(json::GetString(value, {"path"}))};
-  const int64_t owners = json::GetInt(value, {"owners"}, 1);
-  volume.owners = owners == 0   ? ShimMount::Owners::kNobody
-                  : owners == 2 ? ShimMount::Owners::kUser
-                                : ShimMount::Owners::kPod;
+  volume.owners = OwnersFromJson(
+      json::GetInt(value, {"owners"}, static_cast<int64_t>(ShimMount::Owners::kPod)));
   volume.of_host = json::GetBool(value, {"ofHost"});
   volume.scratch = json::GetBool(value, {"scratch"});
   return volume;
@@ -397,6 +395,24 @@ Status PodStore::MakeInMemory(const std::string& dir, int64_t size_bytes) const 
     return Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777" + size);
   }
   return ::chmod(dir.c_str(), 01777) == 0 ? Status::Ok() : ErrnoStatus(errno, "chmod " + dir);
+}
+
+bool PodStore::IsInMemory(const ProcessPod& pod, const PodVolume& volume) const {
+  return volume.path.starts_with(MemoryDir(pod.spec.pod_uid) + "/");
+}
+
+Status PodStore::GiveMemory(ProcessPod& pod, int64_t first_id) const {
+  const auto id = static_cast<uid_t>(first_id);
+  auto give = [id](const std::string& dir) {
+    return ::lchown(dir.c_str(), id, id) == 0 ? Status::Ok() : ErrnoStatus(errno, "give " + dir);
+  };
+  for (auto& [name, volume] : pod.volumes) {
+    if (!IsInMemory(pod, volume)) continue;
+    SWELL_RETURN_IF_ERROR(give(volume.path));
+    volume.owners = ShimMount::Owners::kMade;
+  }
+  const std::string shared = SharedMemoryDir(pod.spec.pod_uid);
+  return FileExists(shared) ? give(shared) : Status::Ok();
 }
 
 Status PodStore::WriteHosts(const ProcessPod& pod) const {

@@ -120,6 +120,10 @@ class PodStore {
   std::string MemoryDir(const std::string& uid) const;
   // What the pod's containers share as /dev/shm.
   std::string SharedMemoryDir(const std::string& uid) const { return MemoryDir(uid) + "/.shm"; }
+  bool IsInMemory(const ProcessPod& pod, const PodVolume& volume) const;
+  // Makes them those of the pod's own ids, which begin with `first_id`. Linux translates owners of
+  // such a file system from 6.3 on, and what ends with the pod needs no others.
+  Status GiveMemory(ProcessPod& pod, int64_t first_id) const;
   // Where all of them are: no container sees it.
   std::string MemoryRoot() const { return MemoryRootOf(options_.tag); }
   // `kept_of` as in node::LogOptions.

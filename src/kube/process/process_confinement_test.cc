@@ -85,6 +85,22 @@ TEST_F(Confinement, RootInAPodIsNobodyOutside) {
   EXPECT_EQ(info.st_gid, 8u);
 }
 
+// Linux before 6.3 does not translate the owners of files in memory, and Debian 12 has 6.1.
+TEST_F(Confinement, MemoryIsThePodsOwnWithoutTranslatedOwners) {
+  if (!users()) GTEST_SKIP() << runtime_->Info().limits;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "v", .kind = VolumeSpec::Kind::kMemory}};
+  ContainerSpec spec = Mounted(
+      Shell("pod-a",
+            "chmod 1770 /v; echo x > /v/f; echo x > /dev/shm/f; echo x > /sub/f; "
+            "stat -c '%u %a' /v /dev/shm /sub /v/f /dev/shm/f; "
+            "grep -E ' /(v|sub|dev/shm) ' /proc/self/mountinfo | grep -c idmapped; exit 0"));
+  spec.mounts.push_back({"v", "/sub", "a/b", false});
+  EXPECT_EQ(Say(sandbox, spec), "0 1770\n0 1777\n0 755\n0 644\n0 644\n0\n");
+  spec = Mounted(Shell("pod-a", "cat /v/f /dev/shm/f; stat -c %u /v/f", "second"));
+  EXPECT_EQ(SayIn(spec), "x\nx\n0\n");
+}
+
 TEST_F(Confinement, TheKernelEndsPodsBeforeTheCluster) {
   const std::string read = "read score < /proc/self/oom_score_adj; echo $score";
   EXPECT_EQ(Say("pod-a", read), "1000\n") << "it asked for no memory";

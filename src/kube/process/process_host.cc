@@ -277,14 +277,14 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   const UniqueFd users(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!users.valid()) return ErrnoStatus(errno, "open " + path);
   for (auto& [name, volume] : pod.volumes) {
-    if (KeepsOwners(volume.path, users)) continue;
+    if (store_.IsInMemory(pod, volume) || KeepsOwners(volume.path, users)) continue;
     if (keeps_ids) {
       return without(StrCat("the file system of volume ", Quote(name), " cannot translate owners"));
     }
     volume.owners = ShimMount::Owners::kNobody;
   }
   pod.own_users = true;
-  return Status::Ok();
+  return store_.GiveMemory(pod, network_->LeaseOf(pod.slot).first_id);
 }
 
 bool ProcessHost::KeepsOwners(const std::string& path, const UniqueFd& users) {

@@ -104,7 +104,8 @@ void AddOwnMounts(const ShimDefaults& defaults,
   }
   const std::string shm =
       pod.spec.security.host_ipc ? "/dev/shm" : defaults.store.SharedMemoryDir(pod.spec.pod_uid);
-  if (FileExists(shm)) Bind(out, shm, "/dev/shm", false);
+  const auto owners = pod.own_users ? ShimMount::Owners::kMade : ShimMount::Owners::kPod;
+  if (FileExists(shm)) Bind(out, shm, "/dev/shm", false, owners);
   Bind(out, pod.dir + "/run/notice", StrCat(kOwnDir, "/notice"), true);
   Bind(out, pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
   Bind(out, checkpoints, StrCat(kOwnDir, "/checkpoints"), false);

@@ -130,8 +130,7 @@ void DetectUsers(const std::string& data_dir, const HostOptions& options, HostSu
     if (!support.network) return Status(Code::kUnavailable, "pods have no networks of their own");
     SWELL_ASSIGN_OR_RETURN(const Namespaces made,
                            MakeNamespaces(PodIdMap(kIdsOfPod), NetworkNamespace::kNone));
-    SWELL_RETURN_IF_ERROR(CheckMappable(data_dir, made.user.get()));
-    return CheckMappable("/dev/shm", made.user.get());
+    return CheckMappable(data_dir, made.user.get());
   }();
   support.users = possible.ok();
   if (possible.ok()) return;

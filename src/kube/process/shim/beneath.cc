@@ -33,15 +33,17 @@ std::string DescriptorPath(const UniqueFd& file) { return StrCat("/proc/self/fd/
 
 Result<UniqueFd> OpenBeneath(const std::string& dir,
                              const std::string& relative,
-                             MissingDirs missing) {
+                             MissingDirs missing,
+                             int64_t owner) {
   const UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
-  return OpenBeneath(base, relative, missing);
+  return OpenBeneath(base, relative, missing, owner);
 }
 
 Result<UniqueFd> OpenBeneath(const UniqueFd& base,
                              const std::string& relative,
-                             MissingDirs missing) {
+                             MissingDirs missing,
+                             int64_t owner) {
   auto failed = [&](int error) {
     // The errors of a link that leads out of the directory, and of a circle of links.
     if (error == EXDEV || error == ELOOP) {
@@ -51,13 +53,18 @@ Result<UniqueFd> OpenBeneath(const UniqueFd& base,
   };
   if (const int fd = OpenIn(base.get(), relative); fd >= 0) return UniqueFd(fd);
   if (errno != ENOENT || missing == MissingDirs::kAreAnError) return failed(errno);
+  const auto id = static_cast<uid_t>(owner);
   std::string so_far;
   for (std::string_view step : Split(relative, '/')) {
     if (step.empty() || step == ".") continue;
     UniqueFd parent(OpenIn(base.get(), so_far));
     if (parent.get() < 0) return failed(errno);
     // Does not follow what is there under that name already.
-    if (::mkdirat(parent.get(), std::string(step).c_str(), kNewMode) != 0 && errno != EEXIST) {
+    const std::string name(step);
+    if (::mkdirat(parent.get(), name.c_str(), kNewMode) != 0) {
+      if (errno != EEXIST) return failed(errno);
+    } else if (owner != 0 &&
+               ::fchownat(parent.get(), name.c_str(), id, id, AT_SYMLINK_NOFOLLOW) != 0) {
       return failed(errno);
     }
     so_far += StrCat(so_far.empty() ? "" : "/", step);

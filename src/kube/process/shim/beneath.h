@@ -15,15 +15,17 @@ std::string DescriptorPath(const UniqueFd& file);
 
 enum class MissingDirs { kAreMade, kAreAnError };
 // Opens dir/relative (O_PATH), following links only as long as they stay in `dir`. kInvalid when
-// the path leads out of it.
+// the path leads out of it. Directories that it makes belong to `owner`.
 Result<UniqueFd> OpenBeneath(const std::string& dir,
                              const std::string& relative,
-                             MissingDirs missing = MissingDirs::kAreMade);
+                             MissingDirs missing = MissingDirs::kAreMade,
+                             int64_t owner = 0);
 
 // The same below a directory that is open.
 Result<UniqueFd> OpenBeneath(const UniqueFd& dir,
                              const std::string& relative,
-                             MissingDirs missing = MissingDirs::kAreMade);
+                             MissingDirs missing = MissingDirs::kAreMade,
+                             int64_t owner = 0);
 
 // Opens root/path (O_PATH) as if `root` were the root: absolute links lead to places in it. `path`
 // is absolute.

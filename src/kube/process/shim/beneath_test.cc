@@ -94,5 +94,18 @@ TEST_F(BeneathTest, MakesNothingOutside) {
   EXPECT_TRUE(FileExists(volume_ + "/new/dir"));
 }
 
+TEST_F(BeneathTest, WhatItMakesBelongsToTheOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives directories away";
+  ASSERT_TRUE(OpenBeneath(volume_, "inside/new/dir", MissingDirs::kAreMade, 70'000).ok());
+  const auto owner = [this](const char* dir) {
+    struct stat info {};
+    EXPECT_EQ(::stat(StrCat(volume_, "/", dir).c_str(), &info), 0);
+    return info.st_uid;
+  };
+  EXPECT_EQ(owner("inside"), 0u) << "it was there";
+  EXPECT_EQ(owner("inside/new"), 70'000u);
+  EXPECT_EQ(owner("inside/new/dir"), 70'000u);
+}
+
 }  // namespace
 }  // namespace swell::process

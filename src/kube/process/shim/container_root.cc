@@ -259,12 +259,13 @@ Status MakeTarget(const std::string& target, bool directory, int64_t owner) {
 }
 
 // The very file that is mounted, whatever is done to its name meanwhile.
-Result<UniqueFd> OpenSource(const ShimMount& mount) {
+Result<UniqueFd> OpenSource(const ShimSpec& spec, const ShimMount& mount) {
   auto opened = OpenInRoot(std::string(kOldRoot), mount.source);
   if (!opened.ok()) return opened.status().WithContext("volume");
   if (mount.sub_path.empty()) return opened;
   return OpenBeneath(*opened, mount.sub_path,
-                     mount.of_host ? MissingDirs::kAreAnError : MissingDirs::kAreMade);
+                     mount.of_host ? MissingDirs::kAreAnError : MissingDirs::kAreMade,
+                     mount.owners == ShimMount::Owners::kMade ? spec.first_id : 0);
 }
 
 bool IsDirectory(const UniqueFd& file) {
@@ -287,7 +288,7 @@ Status MakeTargets(const ShimSpec& spec) {
   for (const ShimMount& mount : spec.mounts) {
     bool file = false;
     if (mount.kind == ShimMount::Kind::kBind) {
-      auto source = OpenSource(mount);
+      auto source = OpenSource(spec, mount);
       file = source.ok() && !IsDirectory(*source);
     }
     SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
@@ -323,7 +324,10 @@ IdMap OwnIds(const ShimSpec& spec) {
 // The user namespace that translates the owners of a volume's files. Invalid: the files keep the
 // host's owners.
 Result<UniqueFd> OwnersOf(const ShimSpec& spec, const ShimMount& mount, int user_namespace) {
-  if (spec.user_namespace.empty() || mount.owners == ShimMount::Owners::kNobody) return UniqueFd();
+  if (spec.user_namespace.empty() || mount.owners == ShimMount::Owners::kNobody ||
+      mount.owners == ShimMount::Owners::kMade) {
+    return UniqueFd();
+  }
   if (mount.owners == ShimMount::Owners::kPod) {
     UniqueFd pod(::fcntl(user_namespace, F_DUPFD_CLOEXEC, 0));
     if (!pod.valid()) return ErrnoStatus(errno, "the pod's user namespace");
@@ -374,7 +378,7 @@ Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
     return MountTmpfs(mount.target, options, spec.first_id);
   }
-  SWELL_ASSIGN_OR_RETURN(const UniqueFd source, OpenSource(mount));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd source, OpenSource(spec, mount));
   if (mount.of_host) SWELL_RETURN_IF_ERROR(CheckHidden(spec, mount, source));
   SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
   SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source), spec.first_id));

@@ -88,9 +88,7 @@ ShimMount ReadMount(const json::Value& value) {
   mount.read_only = json::GetBool(value, {"readOnly"});
   mount.size_bytes = json::GetInt(value, {"size"});
   mount.sub_path = Text(value, "subPath");
-  const int64_t owners = json::GetInt(value, {"owners"});
-  if (owners == 1) mount.owners = ShimMount::Owners::kPod;
-  if (owners == 2) mount.owners = ShimMount::Owners::kUser;
+  mount.owners = OwnersFromJson(json::GetInt(value, {"owners"}));
   mount.of_host = json::GetBool(value, {"ofHost"});
   return mount;
 }
@@ -112,6 +110,11 @@ json::Array List(const std::vector<Part>& parts) {
 }
 
 }  // namespace
+
+ShimMount::Owners OwnersFromJson(int64_t number) {
+  const bool known = number >= 0 && number <= static_cast<int64_t>(ShimMount::Owners::kMade);
+  return known ? static_cast<ShimMount::Owners>(number) : ShimMount::Owners::kNobody;
+}
 
 std::string_view IsolationName(Isolation isolation) {
   switch (isolation) {

@@ -51,10 +51,13 @@ struct ShimMount {
     kNobody,  // those of the host: what anybody may read can be read
     kPod,     // as on disk: root's are the container's root's
     kUser,    // as on disk for the container's user and groups, who are not root; else nobody's
+    kMade,    // those that made them: what only the pod's own ids write, and nobody after it
   };
   Owners owners = Owners::kNobody;
   bool of_host = false;  // a path that a user named: it shows nothing of `hidden`
 };
+// As JSON has them.
+ShimMount::Owners OwnersFromJson(int64_t number);
 
 // A program of the machine that prepares the container's files.
 struct ShimHook {
