@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import random
 import signal
 import sys
 import types
@@ -194,6 +195,20 @@ class FakeTest(support.FolderTest):
         self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
         self.assertEqual(frameworks.last(self.job, "lightning"), self.path("checkpoints", "lightning"))
         self.assertEqual(self.report()["step"], 4)
+
+    def test_lightning_draws_the_numbers_that_follow_the_save(self):
+        import torch
+
+        self.fake(**{"lightning": types.ModuleType("lightning"),
+                     "lightning.pytorch": types.SimpleNamespace(Callback=object)})
+        trainer = mock.Mock(global_step=2, estimated_stepping_batches=float("inf"))
+        saved = frameworks.lightning(self.job).state_dict()
+        drawn = random.random(), torch.rand(1).item()
+        callback = frameworks.lightning(self.job)
+        callback.load_state_dict(saved)
+        callback.on_train_start(trainer, None)
+        self.assertEqual((random.random(), torch.rand(1).item()), drawn)
+        self.assertEqual(self.job.progress.total, 0)
 
     def test_a_save_that_takes_long_is_made_rarely(self):
         now = [0.0]

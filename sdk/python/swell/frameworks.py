@@ -128,6 +128,7 @@ def lightning(job):
 
         # Lightning calls it on all ranks when it saves. It does not save the random generators itself.
         def state_dict(self):
+            job.adopt_group()  # Lightning's search for a learning rate saves before the training starts
             return {"random": plain.flatten(job.gather(random_state.whole()))}
 
         def load_state_dict(self, state):
