@@ -14,6 +14,21 @@ import swell
 from swell import progress, report
 
 
+_SPAWNS = """
+import multiprocessing
+import swell
+job = swell.Job()
+def work():
+    assert job.progress.step == 0
+    print("the child has a job, too", flush=True)
+if __name__ == "__main__":
+    job.progress.enter("step", 7)
+    child = multiprocessing.get_context("spawn").Process(target=work)
+    child.start()
+    child.join()
+"""
+
+
 class ProgressTest(support.FolderTest):
     def environ(self):
         return {"SWELL_REPORT_FILE": self.path("report.json")}
@@ -40,6 +55,15 @@ class ProgressTest(support.FolderTest):
         self.assertEqual((self.read()["phase"], self.read()["step"]), ("step", 7))
         progress.ProgressRecord(0, 1, self.environ())
         self.assertEqual((self.read()["phase"], self.read()["step"]), ("init", 0))
+
+    def test_a_spawned_process_that_imports_the_script_leaves_the_record_alone(self):
+        with open(self.path("script.py"), "w", encoding="utf-8") as file:
+            file.write(_SPAWNS)
+        process = support.start(self, [self.path("script.py")], SWELL_REPORT_FILE=self.path("report.json"))
+        status, output = support.finish(process)
+        self.assertEqual((status, output), (0, "the child has a job, too\n"))
+        found = self.read()
+        self.assertEqual((found["phase"], found["step"], found["pid"]), ("step", 7, process.pid))
 
     def test_what_is_no_record_is_none(self):
         self.assertIsNone(self.read())

@@ -31,7 +31,8 @@ All numbers are little-endian and unsigned. Kubeflow's `progressPercentage` is 1
 SIGUSR1 writes the stacks of all threads to `stacks-<RANK>` beside it, also while native code runs. A script that has a
 handler of its own for that signal keeps it.
 
-What always holds: a new process begins with phase `init` and step 0, so nothing of an earlier one is left.
+What always holds: a new process begins with phase `init` and step 0, so nothing of an earlier one is left. A process
+that multiprocessing spawns, and that imports the script for that, leaves the rank's record alone.
 """
 
 import faulthandler
@@ -39,6 +40,7 @@ import mmap
 import os
 import signal
 import struct
+import sys
 import time
 
 from swell import report
@@ -63,7 +65,7 @@ class ProgressRecord:
         self.rank, self.world = rank, world
         self.interrupted = False  # a phase since this was set to False was not part of a step
         path = environ.get("SWELL_REPORT_FILE")
-        if not path:
+        if not path or _is_imported_by_a_child():
             return
         folder = os.path.dirname(os.path.abspath(path))
         try:
@@ -142,6 +144,12 @@ def read(path):
              "steps_measured", "own_ns", "whole_ns", "elements")
     found = dict(zip(names, values))
     return {**found, "phase": PHASES[found["phase"]]} if found["phase"] < len(PHASES) else None
+
+
+def _is_imported_by_a_child():
+    """Whether multiprocessing imports the script in a process that it has spawned, such as a worker of a DataLoader."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and getattr(processes.current_process(), "_inheriting", False)
 
 
 def _write_stacks_on_signal(path):
