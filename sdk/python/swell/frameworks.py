@@ -21,7 +21,8 @@ What always holds:
 * All ranks save and stop after the same step.
 * A checkpoint of Lightning or Accelerate gets its name when it is complete. Hugging Face's Trainer names its folders
   itself; `last` passes over those that it has not finished.
-* With a `Loader`, or Hugging Face's own, a record is trained once in an epoch, also if the run stops within it.
+* With a `Loader` a record is trained once in an epoch, also if the run stops within it and resumes with another number
+  of ranks. Hugging Face's Trainer finds its place at the same number only: it counts steps, whose size depends on it.
 """
 
 import importlib
