@@ -101,9 +101,11 @@ void DecideRunning(JobPass& pass) {
   if (preempted || StoppedBySuspension(pass)) {
     int64_t running = 0;
     for (const ReplicaCount& count : pass.counts) running += count.running;
-    pass.AddEvent("Normal", "Resumed",
-                  StrCat(pass.kind.kind(), " ", pass.name, " runs again; so far ", running,
-                         " of its ", pass.spec.TotalReplicas(), " pods run."));
+    const int64_t all = pass.spec.TotalReplicas();
+    pass.AddEvent(
+        "Normal", "Resumed",
+        StrCat(pass.kind.kind(), " ", pass.name, " runs again",
+               running < all ? StrCat(" with ", running, " of its ", all, " pods") : "", "."));
   }
   if (pass.IsTrue("Restarting")) {
     pass.SetCondition("Restarting", false, pass.kind.Reason("Running"), message);

@@ -358,7 +358,20 @@ TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   EXPECT_NE(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}),
             start);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("Resumed", "job") == 1; }));
-  EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again; "));
+  EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again"));
+}
+
+TEST_F(JobTest, AJobOfOnePodRunsAgainAsAWhole) {
+  SubmitAndRun({.workers = 0});
+  for (std::string_view suspend : {"true", "false"}) {
+    ASSERT_TRUE(cluster_
+                    .Patch(kPyTorchJobs, "default/job",
+                           StrCat("{spec: {runPolicy: {suspend: ", suspend, "}}}"))
+                    .ok());
+    ASSERT_TRUE(cluster_.Until([&] { return Is("Suspended") == (suspend == "true"); }));
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("Resumed", "job") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("Resumed", "job"), "PyTorchJob job runs again.");
 }
 
 TEST_F(JobTest, TorchrunJoinsThePodsOfATrainingJobOfOneSize) {
