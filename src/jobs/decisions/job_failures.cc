@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "jobs/gpus/gpu_use.h"
 #include "jobs/pass/failure_rules.h"
@@ -246,6 +247,17 @@ int64_t FailuresInVain(JobPass& pass) {
   return most;
 }
 
+std::string TemplatesMark(const JobSpec& spec) {
+  std::string all;
+  for (const ReplicaSpec& replica : spec.replicas) all += json::Print(replica.pod_template);
+  return std::to_string(StableHash(all));
+}
+
+bool IsLater(const JobPass& pass, std::string_view annotation) {
+  const auto time = api::ParseTime(pass.DecidedAnnotation(annotation));
+  return time && *time > pass.now;
+}
+
 // When no member runs, the GPUs they hold are of no use: the members are deleted, and made again
 // later. True if so.
 bool GiveBackInVain(JobPass& pass) {
@@ -285,6 +297,7 @@ bool GiveBackInVain(JobPass& pass) {
 
 // Failures that are the job's own. True when the job is over.
 bool JobFailures::Decide(JobPass& pass) {
+  if (FollowCorrection(pass)) return false;
   if (DecideHopeless(pass)) return true;
   bool restarting = false;
   bool restart_all = false;
@@ -400,7 +413,7 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
 
 // Members are not made yet, because those before them failed soon after their start.
 bool JobFailures::StartsLater(JobPass& pass) {
-  const auto from = api::ParseTime(api::Annotation(*pass.job, api::keys::kStartsFrom));
+  const auto from = api::ParseTime(pass.DecidedAnnotation(api::keys::kStartsFrom));
   // A clock that was set back must not make a job wait for days.
   if (!from || *from <= pass.now || *from - pass.now > kStartsLaterMax) return false;
   pass.RequeueAfter(*from - pass.now);
@@ -409,7 +422,7 @@ bool JobFailures::StartsLater(JobPass& pass) {
 
 // Until when new pods may not preempt others; empty: they may, and those that wait may again.
 std::string JobFailures::HoldPreemption(JobPass& pass) {
-  const std::string_view text = api::Annotation(*pass.job, api::keys::kPreemptsFrom);
+  const std::string_view text = pass.DecidedAnnotation(api::keys::kPreemptsFrom);
   const auto until = api::ParseTime(text);
   if (until && *until > pass.now) {
     pass.RequeueAfter(*until - pass.now);
@@ -523,6 +536,36 @@ bool JobFailures::RaiseMemoryInPlace(JobPass& pass, bool running_too) const {
     }
   }
   return raised;
+}
+
+bool JobFailures::FollowCorrection(JobPass& pass) {
+  const std::string mark = TemplatesMark(pass.spec);
+  const std::string_view failed = api::Annotation(*pass.job, api::keys::kFailedTemplates);
+  const bool waits =
+      IsLater(pass, api::keys::kStartsFrom) || IsLater(pass, api::keys::kPreemptsFrom);
+  const bool fails = pass.repeated || waits;
+  if (failed.empty() && fails) pass.annotations[api::keys::kFailedTemplates] = mark;
+  if (failed == mark && !fails) pass.annotations[api::keys::kFailedTemplates] = nullptr;
+  if (failed.empty() || failed == mark) return false;
+  size_t made_anew = 0;
+  for (const auto& [name, pod] : pass.pods) {
+    if (api::HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    const auto failure = api::FailureOf(*pod, pass.now);
+    if (!failure || !failure->repeats() || failure->settles) continue;
+    pass.delete_pods.push_back(pod);
+    ++made_anew;
+  }
+  for (std::string_view key :
+       {api::keys::kStartsFrom, api::keys::kPreemptsFrom, api::keys::kCrashes}) {
+    if (!api::Annotation(*pass.job, key).empty()) pass.annotations[key] = nullptr;
+  }
+  // The old mark stays until those members go: one that could not be deleted now is tried again.
+  if (made_anew > 0) return true;
+  pass.annotations[api::keys::kFailedTemplates] = nullptr;
+  pass.AddEvent("Normal", "TemplateChanged",
+                StrCat("The pod templates of ", pass.kind.kind(), " ", pass.name,
+                       " have changed: its members that failed are made anew at once."));
+  return false;
 }
 
 // A job whose members start again and again holds its place, but does not train.

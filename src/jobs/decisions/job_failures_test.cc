@@ -94,6 +94,19 @@ class FailureTest : public ::testing::Test {
     const auto found = api::FindCondition(*job, type);
     return found ? std::string(found->message) : "";
   }
+  // Whoever submitted the job corrects its image in place.
+  void CorrectImage(std::string_view image) {
+    json::Value job = *cluster_.Get(kPyTorchJobs, "default/job");
+    json::Array& containers = json::FindMutable(job, {"spec", "pytorchReplicaSpecs", "Master",
+                                                      "template", "spec", "containers"})
+                                  ->get_array();
+    json::Set(containers[0], {"image"}, image);
+    const json::Value patch = json::Object{
+        {"spec",
+         json::Object{{"pytorchReplicaSpecs", *json::Find(job, {"spec", "pytorchReplicaSpecs"})}}}};
+    const Status patched = cluster_.Patch(kPyTorchJobs, "default/job", json::Print(patch));
+    ASSERT_TRUE(patched.ok()) << patched.ToString();
+  }
   void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
     const std::string uid = cluster_.PodUid("default/" + pod);
     End(pod, code, "Error", said);
@@ -483,6 +496,54 @@ TEST_F(FailureTest, AResumedJobMayPreemptAtOnce) {
   EXPECT_EQ(JobAnnotation(api::keys::kPreemptsFrom), "");
   EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-master-0"), api::keys::kPreemptsFrom),
             "");
+}
+
+TEST_F(FailureTest, MembersThatCannotStartAreMadeAnewOfTheCorrectedTemplate) {
+  SubmitAndRun({.workers = 0, .gpus = 0, .restart = "OnFailure"});
+  const std::string uid = cluster_.PodUid("default/job-master-0");
+  CannotStart("job-master-0", "ErrImagePull");
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(cluster_.PodUid("default/job-master-0"), uid);
+  CorrectImage("right");
+  ASSERT_TRUE(RunsAgain("job-master-0", uid));
+  EXPECT_EQ(
+      json::GetString(api::Containers(*cluster_.Get(kPods, "default/job-master-0"))[0], {"image"}),
+      "right");
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("Degraded"); }));
+  EXPECT_EQ(cluster_.Events("TemplateChanged"), 1);
+  EXPECT_EQ(JobAnnotation(api::keys::kFailedTemplates), "");
+}
+
+TEST_F(FailureTest, ACorrectedTemplateEndsTheWaitForTheNextStart) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure"});
+  CannotStart("job-master-0", "ErrImagePull");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }, std::chrono::minutes(3)));
+  cluster_.Run(5 * kSecond);
+  ASSERT_EQ(cluster_.Pods(""), 0);
+  CorrectImage("right");
+  cluster_.Run(2 * kSecond);
+  EXPECT_EQ(cluster_.Pods(""), 1);
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-master-0"), api::keys::kPreemptsFrom),
+            "");
+  for (std::string_view key :
+       {api::keys::kStartsFrom, api::keys::kPreemptsFrom, api::keys::kCrashes}) {
+    EXPECT_EQ(JobAnnotation(key), "") << key;
+  }
+  EXPECT_EQ(cluster_.Events("TemplateChanged"), 1);
+}
+
+TEST_F(FailureTest, AChangedTemplateLeavesMembersThatRunAlone) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure"});
+  const std::string uid = cluster_.PodUid("default/job-master-0");
+  EndInPlace("job-master-0", 1, 3, "Error", "no data", "running");
+  cluster_.Run(3 * kSecond);
+  ASSERT_NE(JobAnnotation(api::keys::kFailedTemplates), "");
+  cluster_.Run(std::chrono::minutes(2));
+  EXPECT_EQ(JobAnnotation(api::keys::kFailedTemplates), "") << "it has recovered";
+  CorrectImage("other");
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(cluster_.PodUid("default/job-master-0"), uid);
+  EXPECT_EQ(cluster_.Events("TemplateChanged"), 0);
 }
 
 }  // namespace

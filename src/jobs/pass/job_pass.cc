@@ -99,8 +99,8 @@ bool JobPass::OnlyAdds() const {
 
 std::string_view JobPass::DecidedAnnotation(std::string_view annotation) const {
   const auto decided = annotations.find(annotation);
-  return decided == annotations.end() ? api::Annotation(*job, annotation)
-                                      : json::View(decided->value().get_string());
+  if (decided == annotations.end()) return api::Annotation(*job, annotation);
+  return decided->value().is_string() ? json::View(decided->value().get_string()) : "";
 }
 
 std::optional<api::Failure> JobPass::LastFailure() const {

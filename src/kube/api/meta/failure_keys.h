@@ -27,6 +27,9 @@ inline constexpr std::string_view kLastFailure = "swell.dev/last-failure";
 inline constexpr std::string_view kCrashes = "swell.dev/crashes";
 // No member is made before this time.
 inline constexpr std::string_view kStartsFrom = "swell.dev/starts-from";
+// A mark of the pod templates that failed: when they change, nothing of that failure holds any
+// more.
+inline constexpr std::string_view kFailedTemplates = "swell.dev/failed-templates";
 // How many failures of hardware did not count as restarts.
 inline constexpr std::string_view kHardwareFailures = "swell.dev/hardware-failures";
 // The nodes on which hardware failed under the job, newest first: "node-2,node-7".
