@@ -498,6 +498,28 @@ TEST_F(FailureTest, AResumedJobMayPreemptAtOnce) {
             "");
 }
 
+TEST_F(FailureTest, APodThatOutgrewItsDiskHasFailedByItself) {
+  for (const auto& [message, over] :
+       {std::pair("The node was low on resource: ephemeral-storage.", false),
+        std::pair(R"(Usage of EmptyDir volume \"o\" exceeds the limit \"5Mi\".)", true)}) {
+    SubmitAndRun({.workers = 0});
+    const std::string uid = cluster_.PodUid("default/job-master-0");
+    const Status patched = cluster_.Patch(
+        kPods, "default/job-master-0",
+        StrCat("{status: {phase: Failed, reason: Evicted, message: \"", message, "\"}}"), "status");
+    ASSERT_TRUE(patched.ok()) << patched.ToString();
+    if (over) {
+      ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); })) << message;
+      EXPECT_NE(Message("Failed").find("raise the limit that the message names"), std::string::npos)
+          << Message("Failed");
+    } else {
+      ASSERT_TRUE(RunsAgain("job-master-0", uid)) << message;
+    }
+    ASSERT_TRUE(cluster_.Delete(kPyTorchJobs, "default/job").ok());
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  }
+}
+
 TEST_F(FailureTest, MembersThatCannotStartAreMadeAnewOfTheCorrectedTemplate) {
   SubmitAndRun({.workers = 0, .gpus = 0, .restart = "OnFailure"});
   const std::string uid = cluster_.PodUid("default/job-master-0");

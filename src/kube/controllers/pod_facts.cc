@@ -37,11 +37,25 @@ std::optional<WallTime> PreemptionTime(const json::Value& pod) {
   return target->Since();
 }
 
+namespace {
+
+// It was evicted because it wrote more than its own limits allow, in the kubelet's words; its next
+// pod would do the same. Else its node ran short of something.
+bool OutgrewItsDisk(const json::Value& pod) {
+  const std::string_view said = api::StatusMessage(pod);
+  return said.find(" exceeds the limit ") != std::string_view::npos ||
+         said.find(" exceeds the total limit of containers ") != std::string_view::npos ||
+         said.find(" exceeded its local ephemeral storage limit ") != std::string_view::npos;
+}
+
+}  // namespace
+
 bool FailedByCluster(const json::Value& pod) {
   static constexpr std::array<std::string_view, 8> kReasons = {
       "Evicted",  "NodeLost",   "NodeShutdown", "Preempting", "UnexpectedAdmissionError",
       "Shutdown", "Terminated", "NodeAffinity"};
   std::string_view reason = json::GetString(pod, {"status", "reason"});
+  if (reason == "Evicted" && OutgrewItsDisk(pod)) return false;
   return reason.starts_with("OutOf") ||
          std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
