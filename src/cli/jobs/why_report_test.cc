@@ -306,7 +306,7 @@ TEST(WhyReport, NamesTheFaultOfTheNodesThatTheSelectorChooses) {
             "  its node selector (host=node-2) excludes 1 more node\n");
 }
 
-TEST(WhyReport, NamesTheNodeOnWhichAPodHoldsAnUnhealthyGpu) {
+TEST(WhyReport, NamesTheNodeThatIsSilentOrOnWhichAPodHoldsAnUnhealthyGpu) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Running";
   facts.job.waits.clear();
@@ -321,6 +321,18 @@ TEST(WhyReport, NamesTheNodeOnWhichAPodHoldsAnUnhealthyGpu) {
   EXPECT_EQ(WhyText(facts, {}),
             "mnist runs: 2 of 2 pods, 4 GPUs.\n"
             "Node:     node-1, on which mnist-worker-0 runs, is unhealthy: GPU 1: too hot\n");
+  facts.job.pods.pop_back();
+  json::Value silent = *facts.nodes[0].object;
+  json::Set(silent, {"status", "conditions"},
+            json::Array{json::Object{{"type", "Ready"},
+                                     {"status", "Unknown"},
+                                     {"message", "the agent has not renewed its lease for 44s."}}});
+  facts.nodes[0].object = std::make_shared<const json::Value>(std::move(silent));
+  const std::string text = WhyText(facts, {});
+  EXPECT_NE(text.find("Node:     node-1, on which mnist-master-0 runs, is not ready: the agent has "
+                      "not renewed its lease for 44s; if that lasts, the pod is given up\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(WhyReport, SaysUntilWhenAJobPreemptsNobody) {

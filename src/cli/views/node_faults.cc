@@ -54,10 +54,16 @@ std::string SaidOfGpus(const json::Value& node, const std::set<int>& gpus) {
   return Join(said, "; ");
 }
 
-// The faults of the node that concern the pod; empty: none does.
+// "is unhealthy: GPU 1: too hot": what of the node concerns the pod; empty: nothing does.
 std::string FaultUnder(const json::Value& pod, const json::Value& node) {
+  constexpr std::string_view kUnhealthy = "is unhealthy: ";
+  if (const auto ready = api::FindCondition(node, "Ready"); ready && !ready->IsTrue()) {
+    std::string_view said = ready->message;
+    if (said.ends_with('.')) said.remove_suffix(1);
+    return StrCat("is not ready: ", said, "; if that lasts, the pod is given up");
+  }
   const std::vector<api::NodeFault> whole = api::TaintingFaultsOf(node);
-  if (!whole.empty()) return api::FaultsSaid(whole);
+  if (!whole.empty()) return StrCat(kUnhealthy, api::FaultsSaid(whole));
   std::set<int> held;
   for (std::string_view part : Split(api::Annotation(pod, api::keys::kGpuDevices), ',')) {
     if (const auto index = ParseInt(Trim(part))) held.insert(static_cast<int>(*index));
@@ -71,7 +77,7 @@ std::string FaultUnder(const json::Value& pod, const json::Value& node) {
   }
   if (bad.empty()) return "";
   const std::string said = SaidOfGpus(node, bad);
-  return said.empty() ? GpusText(named) : said;
+  return StrCat(kUnhealthy, said.empty() ? GpusText(named) : said);
 }
 
 }  // namespace
@@ -151,9 +157,9 @@ std::vector<std::string> UnhealthyPlaces(const std::vector<json::SharedValue>& p
       ++more;
       continue;
     }
-    lines.push_back(StrCat(name, ", on which ", api::Name(*pod), " runs, is unhealthy: ", fault));
+    lines.push_back(StrCat(name, ", on which ", api::Name(*pod), " runs, ", fault));
   }
-  if (more > 0) lines.push_back(StrCat(more, " more of its pods run on unhealthy nodes"));
+  if (more > 0) lines.push_back(StrCat(more, " more of its pods run on such nodes"));
   return lines;
 }
 

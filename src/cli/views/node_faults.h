@@ -23,7 +23,7 @@ struct NodeHealthState {
 NodeHealthState HealthOfNode(const json::Value& node);
 
 // "node-2, on which worker-0 runs, is unhealthy: GPU 1: too hot": for pods that run on a node with
-// a fault, or hold a GPU with one. A few lines at most.
+// a fault or one that is not ready, or hold a GPU with a fault. A few lines at most.
 std::vector<std::string> UnhealthyPlaces(const std::vector<json::SharedValue>& pods,
                                          const std::vector<json::SharedValue>& nodes);
 // The same, with the nodes that the server has; empty where the user may not read them.
