@@ -165,6 +165,7 @@ TEST(Allocate, TaintsTolerationsAndSelectors) {
             "1 node(s) had taint {dedicated: x}, that the pod didn't tolerate, "
             "1 node(s) were not ready, 1 node(s) were unschedulable. Needs 1 GPU; 0 free on "
             "suitable nodes.");
+  EXPECT_EQ(s.WaitingOf("selects")->least_change, "a node with the label zone=a");
   s.Pod("tolerates", {.gpus = 1, .tolerations = {{.key = "dedicated", .value = "x"}}});
   s.Pod("plain", {.gpus = 1});
   s.Cycle();

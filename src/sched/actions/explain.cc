@@ -70,6 +70,7 @@ class Explainer {
   // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   std::string HeldText(GroupId id) const;
+  std::string MissingLabels(const Shape& shape) const;
   std::string TooLargeShare(const Shape& shape) const;
   std::string TooLargeExtended(const Shape& shape) const;
   std::vector<std::string> OfferedResources() const;
@@ -97,6 +98,28 @@ std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
                         r == kGpu ? std::to_string(largest[r]) : CoreText(r, largest[r]));
   }
   return "";
+}
+
+// Where no node has all labels of the pod's node selector: those that none has, or all where each
+// is on some node. Empty: something else of the nodes is in the way, and they say what.
+std::string Explainer::MissingLabels(const Shape& shape) const {
+  if (shape.node_selector.empty()) return "";
+  std::vector<std::string> missing, all;
+  std::vector<NodeId> left = state_.index.by_rank;
+  for (const auto& [key, value] : shape.node_selector) {
+    const auto lacks = [&, this](NodeId id) {
+      const Labels& labels = state_.nodes[id].info.labels;
+      const auto label = labels.find(key);
+      return label == labels.end() || label->second != value;
+    };
+    all.push_back(StrCat(key, "=", value));
+    const auto& nodes = state_.index.by_rank;
+    if (std::all_of(nodes.begin(), nodes.end(), lacks)) missing.push_back(all.back());
+    left.erase(std::remove_if(left.begin(), left.end(), lacks), left.end());
+  }
+  if (!left.empty()) return "";
+  const std::vector<std::string>& said = missing.empty() ? all : missing;
+  return StrCat("a node with the ", said.size() == 1 ? "label " : "labels ", Join(said, ", "));
 }
 
 // The same of a part of a GPU, by memory.
@@ -167,8 +190,8 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
                                    const Diagnosis& d,
                                    const DomainLack& domain) const {
   const Shape& shape = state_.ShapeOf(hardest);
-  if (shape.by_kind) return "";  // numbers of devices alone would not help
-  if (!d.suits_any) return "";   // nor would room: the nodes say what is in the way
+  if (shape.by_kind) return "";                   // numbers of devices alone would not help
+  if (!d.suits_any) return MissingLabels(shape);  // room would not help
   std::string too_large = TooLarge(shape, d.largest);
   if (too_large.empty()) too_large = TooLargeShare(shape);
   if (too_large.empty()) too_large = TooLargeExtended(shape);

@@ -52,6 +52,20 @@ TEST(Explain, ADeviceThatNoNodeHasIsWhatIsMissingNotGpus) {
             "more suitable nodes: even when empty, the nodes hold only 1 of its 2 pods");
 }
 
+TEST(Explain, LabelsThatNoNodeHasAreNamed) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"zone", "a"}, {"disk", "ssd"}}});
+  s.Node("n1", {.gpus = 4, .labels = {{"zone", "b"}}});
+  s.Node("n2", {.gpus = 4, .labels = {{"zone", "c"}}, .cordoned = true});
+  s.Pod("none", {.gpus = 1, .selector = {{"zone", "a"}, {"disk", "hdd"}}});
+  s.Pod("apart", {.gpus = 1, .selector = {{"zone", "b"}, {"disk", "ssd"}}});
+  s.Pod("cordoned", {.gpus = 1, .selector = {{"zone", "c"}}});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "none"), "a node with the label disk=hdd");
+  EXPECT_EQ(LeastChange(s, "apart"), "a node with the labels disk=ssd, zone=b");
+  EXPECT_EQ(LeastChange(s, "cordoned"), "") << "the node says what is in the way";
+}
+
 TEST(Explain, APartOfAGpuMayBeMoreMemoryThanAnyHas) {
   Scenario s;
   s.Node("n0", {.gpus = 2, .gpu_mib = 81920});
