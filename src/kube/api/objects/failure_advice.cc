@@ -179,7 +179,7 @@ std::string AdviceForSignal(int signal, const json::Value& pod) {
                     NodeName(pod).empty() ? "NODE" : NodeName(pod),
                     ": give it a memory limit, or let it use less");
     case SIGTERM:
-      return "somebody else than Swell told it to stop";
+      return "something other than Swell told it to stop";
     case SIGSEGV:
     case SIGABRT:
     case SIGFPE:

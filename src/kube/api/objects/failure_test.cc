@@ -319,7 +319,7 @@ TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
   EXPECT_NE(sentence(132, "").find("its program is built for another processor"),
             std::string::npos);
   EXPECT_NE(sentence(135, "").find("give the pod a larger /dev/shm"), std::string::npos);
-  EXPECT_NE(sentence(143, "").find("somebody else than Swell told it to stop"), std::string::npos);
+  EXPECT_NE(sentence(143, "").find("something other than Swell told it to stop"), std::string::npos);
   EXPECT_EQ(sentence(143, "its liveness probe failed"),
             "w-0 failed: container main was stopped because its liveness probe failed; check the "
             "probe's path, port and delays, and that the program answers it; its errors are in: "
