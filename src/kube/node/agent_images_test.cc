@@ -159,6 +159,8 @@ TEST_F(AgentImagesTest, ASecretThatComesLaterIsUsed) {
   answer_ = swell::Status(Code::kUnauthorized, "no");
   Run("", R"("imagePullSecrets":[{"name":"late"}],)");
   EXPECT_TRUE(requests_.back().docker_configs.empty());
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "message"}),
+            "no; no Secret with a registry's credentials is called late (imagePullSecrets)");
   json::Value secret = Parse(R"({"apiVersion":"v1","kind":"Secret"})");
   json::Set(secret, {"metadata"}, Parse(R"({"name":"late","namespace":"default"})"));
   json::Set(secret, {"data", ".dockercfg"}, Base64Encode("{\"h\":{}}"));

@@ -391,6 +391,12 @@ void ContainerManager::OnImageError(ContainerState& container, const Status& why
                     {"container", container.name}, {"error", why.ToString()});
   container.waiting_reason = failure.reason;
   container.waiting_message = why.message();
+  // The registry only says that it refuses.
+  if (const PullSecrets secrets = ReadPullSecrets(*record_.pod, *record_.sources);
+      !secrets.missing.empty()) {
+    container.waiting_message += StrCat("; no Secret with a registry's credentials is called ",
+                                        Join(secrets.missing, " or "), " (imagePullSecrets)");
+  }
   Warn(failure.event_reason, failure.message);
   Warn("Failed", StrCat("Error: ", failure.reason));
   container.pull_back_off = NextBackOff(container.pull_back_off);
