@@ -23,8 +23,8 @@ class JobFailures {
   void Explain(JobPass& pass) const;
   // True when the pass is decided: the job is over, or all of it starts again.
   bool Decide(JobPass& pass);
-  // Whoever changes the pod templates of a job that fails means to mend it: its members that fail
-  // are made anew of them, and nothing waits for a later start any more. True if members are.
+  // A user who changes the pod templates of a job that fails means to mend it: its members that
+  // fail are made anew of them, and nothing waits for a later start any more. True if members are.
   static bool FollowCorrection(JobPass& pass);
   // A job whose members start again and again holds its place, but does not train.
   static void DecideDegraded(JobPass& pass);

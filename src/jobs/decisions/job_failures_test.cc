@@ -94,7 +94,7 @@ class FailureTest : public ::testing::Test {
     const auto found = api::FindCondition(*job, type);
     return found ? std::string(found->message) : "";
   }
-  // Whoever submitted the job corrects its image in place.
+  // The user corrects the job's image in place.
   void CorrectImage(std::string_view image) {
     json::Value job = *cluster_.Get(kPyTorchJobs, "default/job");
     json::Array& containers = json::FindMutable(job, {"spec", "pytorchReplicaSpecs", "Master",

@@ -187,7 +187,7 @@ TEST(FailureClass, LastWordsAreTheErrorRatherThanTheLastLine) {
                       "out\n0 bytes copied, 4.6e-05 s, 0.0 kB/s\n"),
             "dd: error writing 'x': No space left on device");
   EXPECT_EQ(LastWords("cat: x: No such file or directory\n1\n2\n3\n4\n5\n"), "5")
-      << "it went on after that";
+      << "it continued after that";
   EXPECT_EQ(LastWords("\x1b[31mValueError: red\x1b[0m\x07\r\n"), "ValueError: red");
   const std::string words = LastWords("x" + std::string(350, 'a') + std::string(60, '\xC3'));
   EXPECT_LE(words.size(), 404u);
@@ -319,7 +319,8 @@ TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
   EXPECT_NE(sentence(132, "").find("its program is built for another processor"),
             std::string::npos);
   EXPECT_NE(sentence(135, "").find("give the pod a larger /dev/shm"), std::string::npos);
-  EXPECT_NE(sentence(143, "").find("something other than Swell told it to stop"), std::string::npos);
+  EXPECT_NE(sentence(143, "").find("something other than Swell told it to stop"),
+            std::string::npos);
   EXPECT_EQ(sentence(143, "its liveness probe failed"),
             "w-0 failed: container main was stopped because its liveness probe failed; check the "
             "probe's path, port and delays, and that the program answers it; its errors are in: "
