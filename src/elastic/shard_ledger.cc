@@ -239,18 +239,17 @@ bool ShardLedger::HoldsOnly(std::string_view worker, const std::vector<int64_t>&
   return changed;
 }
 
-void ShardLedger::Drop(std::string_view worker, bool sure) {
+void ShardLedger::Drop(std::string_view worker, Records records) {
   auto it = workers_.find(worker);
   if (it == workers_.end()) return;
   const std::set<int64_t> held = it->second.leases;
-  const Records records = sure ? Records::kReported : Records::kUncertain;
   for (int64_t id : held) GiveBack(leases_.find(id), records, Try::kFree);
   workers_.erase(it);
 }
 
-void ShardLedger::Leave(std::string_view worker, WallTime) { Drop(worker, true); }
+void ShardLedger::Leave(std::string_view worker, WallTime) { Drop(worker, Records::kReported); }
 
-void ShardLedger::Lost(std::string_view worker, WallTime) { Drop(worker, false); }
+void ShardLedger::Lost(std::string_view worker, WallTime) { Drop(worker, Records::kUncertain); }
 
 Duration ShardLedger::HangAfter() const {
   constexpr Duration kMost = std::chrono::hours(24);
@@ -272,7 +271,7 @@ ShardLedger::Expired ShardLedger::FindExpired(WallTime now) const {
 }
 
 void ShardLedger::Expire(const Expired& expired) {
-  for (const std::string& name : expired.lost) Drop(name, false);
+  for (const std::string& name : expired.lost) Drop(name, Records::kUncertain);
   for (int64_t id : expired.hung) {
     auto it = leases_.find(id);
     if (it == leases_.end()) continue;

@@ -162,7 +162,7 @@ class ShardLedger {
   enum class Records { kReported, kUncertain };
   enum class Try { kCounts, kFree };
   void GiveBack(std::map<int64_t, Lease>::iterator lease, Records records, Try tried);
-  void Drop(std::string_view worker, bool sure);
+  void Drop(std::string_view worker, Records records);
   Result<std::map<int64_t, Lease>::iterator> Held(std::string_view worker, int64_t lease);
   Duration HangAfter() const;
   Status ReadSnapshot(const json::Value& snapshot);
