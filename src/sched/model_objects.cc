@@ -251,7 +251,7 @@ void Model::UpsertQueue(const QueueInfo& info) {
   QueueId parent = info.parent.empty() ? kNone : state.EnsureQueue(info.parent);
   if (state.queues[id].known && state.queues[id].info == info) return;
   if (parent != kNone && IsAbove(state, id, parent)) parent = kNone;  // a cycle: treat as a root
-  state.Recharge(false);
+  state.ChargePods(-1);
   QueueState& queue = state.queues[id];
   Leave(state, queue.parent, id);
   state.counts.known_queues += !queue.known;
@@ -261,7 +261,7 @@ void Model::UpsertQueue(const QueueInfo& info) {
   if (parent != kNone) state.queues[parent].children.push_back(id);
   state.ReadQueueLimits(id);
   state.versions.queues_dirty = true;
-  state.Recharge(true);
+  state.ChargePods(+1);
   ++state.versions.model;
   ++state.versions.room;
 }
@@ -271,7 +271,7 @@ void Model::RemoveQueue(std::string_view name) {
   State& state = *state_;
   auto it = state.ids.queues.find(name);
   if (it == state.ids.queues.end() || !state.queues[it->second].known) return;
-  state.Recharge(false);
+  state.ChargePods(-1);
   QueueState& queue = state.queues[it->second];
   Leave(state, queue.parent, it->second);
   const std::vector<QueueId> children = queue.children;
@@ -282,7 +282,7 @@ void Model::RemoveQueue(std::string_view name) {
   state.ReadQueueLimits(it->second);
   state.versions.queues_dirty = true;
   --state.counts.known_queues;
-  state.Recharge(true);
+  state.ChargePods(+1);
   ++state.versions.model;
 }
 

@@ -295,14 +295,14 @@ void State::SumPools() {
   }
 }
 
-void State::Recharge(bool add) {
+void State::ChargePods(int sign) {
   for (size_t pod = 0; pod < pods.size(); ++pod) {
-    if (!pods[pod].key.empty()) CountQueue(static_cast<PodId>(pod), add ? 1 : -1);
+    if (!pods[pod].key.empty()) CountQueue(static_cast<PodId>(pod), sign);
   }
 }
 
 void State::ChangePools(const std::function<void()>& change) {
-  Recharge(false);
+  ChargePods(-1);
   ForgetHomes();
   change();
   for (NodeState& node : nodes) node.pool = static_cast<int>(pools.size()) - 1;
@@ -311,7 +311,7 @@ void State::ChangePools(const std::function<void()>& change) {
   pool_facts.live = {static_cast<int>(pools.size()) - 1};
   ++versions.pools;
   pool_facts.totals.clear();
-  Recharge(true);
+  ChargePods(+1);
   versions.ranks_dirty = true;
   ++versions.model;
 }

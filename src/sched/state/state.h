@@ -440,8 +440,9 @@ struct State {
   void SumPools();
   void AssignPools(bool charges_changed);
   void ChangePools(const std::function<void()>& change);
-  // Takes all charges away before queues or pools change, and makes them anew after.
-  void Recharge(bool add);
+  // Charges all pods to their queues (+1), or takes all charges away (-1). Queues and pools change
+  // only while nothing is charged.
+  void ChargePods(int sign);
   void ReadQueueLimits(QueueId queue);
   // Sets what each pool has of the one quota and limit of the queue.
   static void SpreadShare(QueueState& queue);
