@@ -222,12 +222,12 @@ Status Annotate(Api& api, const JobInfo& job, std::string_view key, json::Value 
   return done.ok() ? Status::Ok() : done.status();
 }
 
-Status Hold(Api& api, const JobInfo& job, bool hold) {
+Status SetHeld(Api& api, const JobInfo& job, bool held) {
   SWELL_RETURN_IF_ERROR(
-      Annotate(api, job, api::keys::kHeld, hold ? json::Value("user") : json::Value(nullptr)));
-  // What waits for others, too, is let run when these have ended.
+      Annotate(api, job, api::keys::kHeld, held ? json::Value("user") : json::Value(nullptr)));
+  // A job that also waits for other jobs stays suspended until these have ended.
   if (api::Annotation(*job.view.object, api::keys::kGate) == "closed") return Status::Ok();
-  return SetSuspended(api, job.view, hold).status();
+  return SetSuspended(api, job.view, held).status();
 }
 
 class HoldAction final : public Action {
@@ -250,7 +250,7 @@ class HoldAction final : public Action {
                                               job.view.name, " stops one that runs"));
       }
       if (!job.state.active) continue;
-      SWELL_RETURN_IF_ERROR(Hold(*api, job, hold_));
+      SWELL_RETURN_IF_ERROR(SetHeld(*api, job, hold_));
     }
     return 0;
   }
@@ -273,7 +273,7 @@ class RequeueAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, words));
     for (const JobInfo& job : jobs) {
       if (job.state.code == kPending.code) {
-        if (hold_) SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
+        if (hold_) SWELL_RETURN_IF_ERROR(SetHeld(*api, job, true));
         continue;
       }
       if (!job.state.active) {
@@ -282,11 +282,11 @@ class RequeueAction final : public Action {
       }
       if (job.ours) {
         SWELL_RETURN_IF_ERROR(Requeue(*api, job));
-        if (hold_) SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
+        if (hold_) SWELL_RETURN_IF_ERROR(SetHeld(*api, job, true));
         continue;
       }
       if (hold_) {
-        SWELL_RETURN_IF_ERROR(Hold(*api, job, true));
+        SWELL_RETURN_IF_ERROR(SetHeld(*api, job, true));
         continue;
       }
       SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, true).status());
