@@ -363,12 +363,12 @@ void BatchJobController::Decide(Pass& pass) {
 // True when the job is over, or will be once all pods are counted.
 bool BatchJobController::DecideEnd(Pass& pass) {
   auto fail = [&](std::string_view reason, std::string_view message) {
-    if (pass.AllCounted()) Finish(pass, false, reason, message);
+    if (pass.AllCounted()) Fail(pass, reason, message);
     return true;
   };
   if (!pass.fail_job_because.empty()) {
     // Nothing else remembers the pod once it is let go: say so now, counted or not.
-    Finish(pass, false, "PodFailurePolicy", pass.fail_job_because);
+    Fail(pass, "PodFailurePolicy", pass.fail_job_because);
     return true;
   }
   int64_t restarts = 0;
@@ -405,35 +405,34 @@ bool BatchJobController::DecideEnd(Pass& pass) {
     return fail("FailedIndexes", "Job has failed indexes");
   }
   if (std::optional<size_t> rule = MatchSuccessPolicy(*pass.job, pass.completed)) {
-    Finish(pass, true, "SuccessPolicy", StrCat("Matched rules at index ", *rule));
+    Complete(pass, "SuccessPolicy", StrCat("Matched rules at index ", *rule));
     return true;
   }
   bool complete = pass.completions ? pass.Succeeded() >= *pass.completions
                                    : pass.Succeeded() > 0 && pass.live.empty();
   if (!complete) return false;
   if (pass.AllCounted()) {
-    Finish(pass, true, "CompletionsReached", "Reached expected number of succeeded pods");
+    Complete(pass, "CompletionsReached", "Reached expected number of succeeded pods");
   } else {
     pass.stop = pass.live;
   }
   return true;
 }
 
-void BatchJobController::Finish(Pass& pass,
-                                bool succeeded,
-                                std::string_view reason,
-                                std::string_view message) {
-  pass.Set(succeeded ? "SuccessCriteriaMet" : "FailureTarget", true, reason, message);
-  pass.Set(succeeded ? "Complete" : "Failed", true, reason, message);
-  if (succeeded) {
-    json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
-  } else {
-    // What still runs fails with its job, and once: it may end by itself before it is stopped.
-    for (const json::SharedValue& pod : pass.live) pass.uncounted_failed.emplace(api::Uid(*pod));
-  }
-  pass.events.push_back({succeeded ? "Normal" : "Warning",
-                         succeeded ? "Completed" : std::string(reason),
-                         succeeded ? "Job completed" : std::string(message)});
+void BatchJobController::Complete(Pass& pass, std::string_view reason, std::string_view message) {
+  pass.Set("SuccessCriteriaMet", true, reason, message);
+  pass.Set("Complete", true, reason, message);
+  json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
+  pass.events.push_back({"Normal", "Completed", "Job completed"});
+  DecideFinished(pass);
+}
+
+void BatchJobController::Fail(Pass& pass, std::string_view reason, std::string_view message) {
+  pass.Set("FailureTarget", true, reason, message);
+  pass.Set("Failed", true, reason, message);
+  // What still runs fails with its job, and once: it may end by itself before it is stopped.
+  for (const json::SharedValue& pod : pass.live) pass.uncounted_failed.emplace(api::Uid(*pod));
+  pass.events.push_back({"Warning", std::string(reason), std::string(message)});
   DecideFinished(pass);
 }
 

@@ -51,7 +51,8 @@ class BatchJobController {
   void WantPods(Pass& pass);
   bool IsDue(Pass& pass, int64_t index);
   bool MustWait(Pass& pass);
-  void Finish(Pass& pass, bool succeeded, std::string_view reason, std::string_view message);
+  void Complete(Pass& pass, std::string_view reason, std::string_view message);
+  void Fail(Pass& pass, std::string_view reason, std::string_view message);
   void FillCounts(Pass& pass);
   json::Value MakePod(const Pass& pass, const std::string& name, int64_t index) const;
   void Write(const std::shared_ptr<Pass>& pass, Done done);
