@@ -193,7 +193,7 @@ bool ContainerManager::StartDue() {
 // They start whatever state the pod's own containers are in.
 void ContainerManager::StartEphemeral() {
   for (ContainerState& container : record_.containers) {
-    if (container.ephemeral) StartOrRestart(container, false);
+    if (container.ephemeral) StartOrRestart(container);
   }
 }
 
@@ -207,7 +207,7 @@ bool ContainerManager::StartInit() {
     // The next one waits for an init container to succeed, and for a sidecar to start. Main
     // containers that have started do not wait for a sidecar that restarts.
     if (record_.mains_started && !container.sidecar) continue;
-    const bool running = StartOrRestart(container, true);
+    const bool running = StartOrRestart(container);
     if (record_.mains_started) continue;
     if (!container.sidecar || !running || !container.startup_passed) return false;
   }
@@ -219,15 +219,15 @@ bool ContainerManager::StartMain() {
   bool all_done = true;
   for (ContainerState& container : record_.containers) {
     if (!container.main()) continue;
-    StartOrRestart(container, false);
+    StartOrRestart(container);
     if (container.phase != Phase::kExited) all_done = false;
   }
   return all_done;
 }
 
 // Starts the container if it is due, plans its restart if it has exited; true when it is running.
-bool ContainerManager::StartOrRestart(ContainerState& container, bool always) {
-  if (container.phase == Phase::kExited && (always || record_.WantsRestart(container))) {
+bool ContainerManager::StartOrRestart(ContainerState& container) {
+  if (container.phase == Phase::kExited && record_.WantsRestart(container)) {
     ScheduleRestart(container);
   }
   if (container.phase == Phase::kWaiting && !container.finding_image &&

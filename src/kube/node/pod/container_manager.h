@@ -53,7 +53,7 @@ class ContainerManager {
   void StartEphemeral();
   bool StartInit();
   bool StartMain();
-  bool StartOrRestart(ContainerState& container, bool always);
+  bool StartOrRestart(ContainerState& container);
   void ScheduleRestart(ContainerState& container);
   void StartAfter(ContainerState& container, Duration delay);
 
