@@ -188,18 +188,9 @@ class PoolList final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
-    if (!form.table()) {
-      session.Out(FormatPools(pools, form));
-      return 0;
-    }
-    if (pools.empty()) {
-      session.ErrLine(StrCat(
-          "There are no node pools. Quotas count for all nodes together. An administrator creates "
-          "a pool with: ",
-          session.root().name, " nodepool create NAME --all-nodes"));
-      return 0;
-    }
-    session.Out(PoolTable(pools, session.Now()));
+    PrintPools(session, pools, form,
+               StrCat(" An administrator creates a pool with: ", session.root().name,
+                      " nodepool create NAME --all-nodes"));
     return 0;
   }
 

@@ -105,15 +105,8 @@ class GetPoolsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
-    if (!form.table()) {
-      session.Out(FormatPools(pools, form));
-      return 0;
-    }
-    if (pools.empty()) {
-      session.ErrLine("There are no node pools. Quotas count for all nodes together.");
-      return 0;
-    }
-    session.Out(PoolTable(pools, session.Now()));
+    PrintPools(session, pools, form, "");
+    if (pools.empty() || !form.table()) return 0;
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     TextTable table({"POOL", "PROJECT", "GPU QUOTA", "GPU LIMIT", "OVER-QUOTA WEIGHT"});
     for (const ProjectView& project : tree.projects) {

@@ -431,6 +431,9 @@ std::string ProjectPoolTable(Session& session,
   return table.ToString();
 }
 
+namespace {
+
+// The pools' objects, or names, in a form other than a table.
 std::string FormatPools(const std::vector<PoolView>& pools, const OutputForm& form) {
   std::string names;
   std::vector<json::SharedValue> objects;
@@ -450,6 +453,22 @@ std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
                pool.placement, pool.selector, AgeOf(api::CreationTimestamp(*pool.object), now)});
   }
   return table.ToString();
+}
+
+}  // namespace
+
+void PrintPools(Session& session,
+                const std::vector<PoolView>& pools,
+                const OutputForm& form,
+                std::string_view advice) {
+  if (!form.table()) {
+    session.Out(FormatPools(pools, form));
+  } else if (pools.empty()) {
+    session.ErrLine(
+        StrCat("There are no node pools. Quotas count for all nodes together.", advice));
+  } else {
+    session.Out(PoolTable(pools, session.Now()));
+  }
 }
 
 std::string HeldText(const Share& share, ShareOf what) {

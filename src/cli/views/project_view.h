@@ -118,9 +118,11 @@ std::string ProjectTable(Session& session,
                          const ProjectTree& tree,
                          const std::vector<ProjectView>& shown,
                          const ProjectTableForm& form);
-std::string PoolTable(const std::vector<PoolView>& pools, WallTime now);
-// The pools' objects, or names, in a form other than a table.
-std::string FormatPools(const std::vector<PoolView>& pools, const OutputForm& form);
+// Without pools, a table's place is taken by a sentence that says so, and `advice`.
+void PrintPools(Session& session,
+                const std::vector<PoolView>& pools,
+                const OutputForm& form,
+                std::string_view advice);
 
 // One line for each project and node pool.
 std::string ProjectPoolTable(Session& session,
