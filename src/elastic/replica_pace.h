@@ -27,7 +27,7 @@ struct PacePolicy {
   Duration period{0};
 };
 
-// Kubernetes' policies of growth where nobody says others: 4 replicas or as many again in a period.
+// Kubernetes' default policies of growth: 4 replicas, or as many again, in a period.
 std::vector<PacePolicy> UsualGrowth(Duration period);
 
 struct PaceRules {
@@ -56,7 +56,7 @@ struct PacedReplicas {
   Limit limit = Limit::kNone;
 };
 
-// `replicas`: how many there are to be now; `desired`: what is asked for.
+// `replicas`: the present number in the spec. `desired`: the number that metrics ask for.
 PacedReplicas Follow(
     const Pace& pace, WallTime now, int64_t replicas, int64_t desired, PaceState& state);
 

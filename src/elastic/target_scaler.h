@@ -39,7 +39,7 @@ struct MetricSample {
   // Members that have just started: their usage is not counted, but they will take load.
   int64_t unready = 0;
   std::optional<double> of_all;
-  // What the number is to be: of a member on average, or of all of them together.
+  // The value to reach: the average per member, or the value for all members together.
   double target = 1;
   bool average = true;
   std::string fault;  // not empty: it can not be read, and why

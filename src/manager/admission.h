@@ -1,6 +1,6 @@
 // AdmissionReviewer: Swell's admission webhook. Work in a project's namespace gets a scheduler,
-// project and priority class if it names none, and the name of the user who made it, to whom its
-// use is charged. Work that can never run is refused, with the reason.
+// project and priority class if it names none, and the name of its submitter, who is charged for
+// its use. Work that can never run is refused, with the reason.
 //
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
 // departments; new work of a project that is being deleted; invalid GPU fractions; more than the

@@ -36,8 +36,8 @@ struct ManagerOptions {
   bool host_network = false;
   // Kinds whose own operator makes their pods, which are only placed: "pytorchjobs.kubeflow.org".
   std::set<std::string> others_jobs;
-  // How other operators' pods form gangs: rules from a file, and of whom the ConfigMap is looked at
-  // (empty: of nobody); see PodGrouper.
+  // How other operators' pods form gangs: rules from a file, and the namespace of the ConfigMap
+  // with rules (empty: none is read). See PodGrouper.
   std::vector<scheduling::GroupingRule> grouping_rules;
   std::string grouping_namespace;
   // The file that has the scheduler's log, for the pod that shows it. May be empty.

@@ -45,7 +45,7 @@ class ProjectController {
   void MakeNamespace(const json::Value& project);
   // The NetworkPolicy of a project that is to be isolated; none for others.
   void Isolate(const json::Value& project, std::string_view ns);
-  // Why a project that is to be deleted stays; empty when it need not.
+  // Why a project that is being deleted must stay; empty when it may go.
   std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;
   // Keeps it from going while it is in use, and lets it go when it no longer is.
   void Guard(const json::Value& project, const sched::Model::QueueView* queue);

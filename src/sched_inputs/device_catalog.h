@@ -58,15 +58,15 @@ class DeviceCatalog {
   // Nodes of which AddToNode says something else than before.
   std::set<std::string> TakeChangedNodes() { return std::exchange(changed_, {}); }
 
-  // Forgets which kinds of devices there are, if they were too many at once: all pods with claims,
-  // then all nodes are to be read again. False: they were not.
+  // Forgets all kinds of devices if there were too many at once. The caller then reads all pods
+  // with claims again, then all nodes. False: there were not too many.
   bool ForgetKinds();
 
   void AddToNode(sched::NodeInfo& node);
   // What the pod's claims ask for, or already gave it. Why they cannot be had is its obstacle.
   void AddToPod(const json::Value& pod, const View& view, sched::PodInfo& out);
 
-  // What a claim is to be given.
+  // What a claim gets.
   struct Grant {
     std::string claim;       // its key
     json::Value allocation;  // as status.allocation; null: it has one, which the pod shares

@@ -7,7 +7,7 @@
 // the pod is decided anew.
 //
 // Pods without claims cost nothing here. On a cluster that does not serve resource.k8s.io/v1 a pod
-// with claims waits, and says so.
+// with claims waits, and its reason names that.
 //
 // - Threads: core executor only. Destroying it forgets what is under way.
 // - Ownership: what its constructor takes by reference outlives it.

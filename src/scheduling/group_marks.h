@@ -32,7 +32,7 @@ struct EvictionMark {
   std::string time;  // as Kubernetes writes it
 
   bool operator==(const EvictionMark&) const = default;
-  // What says so in the pod, as a patch of it.
+  // The patch that writes this mark into the pod.
   json::Value PodPatch(std::string_view uid) const;
 };
 

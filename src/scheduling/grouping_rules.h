@@ -48,7 +48,8 @@ struct GroupingRule {
   std::vector<std::string> priority_paths, project_paths;
   std::string priority_class;               // where the pods have none
   std::vector<std::string> topology_paths;  // to the node label whose value all pods share
-  // Not empty: the group is stopped whole only where the owner says so, else pod by pod.
+  // Paths in the owner and their values. The group is stopped whole if all match, else pod by pod.
+  // Empty: it is stopped whole.
   std::vector<std::pair<std::string, std::string>> whole_when;
   bool only_with_gpus = false, only_in_projects = false;
   bool disabled = false;

@@ -22,7 +22,7 @@ namespace swell::scheduling {
 
 class KeptRooms {
  public:
-  // `lapsed` hears of each room that nobody came back for in time. It is kept no longer.
+  // Calls `lapsed` when a room's time is over and no pod came back for it.
   KeptRooms(Executor& executor, std::function<void(const std::string& pod)> lapsed)
       : executor_(executor), lapsed_(std::move(lapsed)) {}
 

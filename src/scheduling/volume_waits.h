@@ -2,9 +2,9 @@
 // names the node in each claim that a provisioner of others waits to serve
 // (volume.kubernetes.io/selected-node), and the pod is bound when the claims are.
 //
-// A provisioner that has nothing for the node takes its name out again: then, when a claim goes or
-// is for another node, and after ten minutes, the pod is to be placed anew. Volumes of our own
-// provisioner are good on every node and not waited for.
+// The pod is placed anew when the provisioner takes the node's name out again (it has nothing for
+// that node), when a claim goes or is for another node, and after ten minutes. Volumes of our own
+// provisioner are good on every node, so nobody waits for them.
 //
 // - Threads: core executor only. Destroying it forgets all.
 #pragma once

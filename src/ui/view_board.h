@@ -2,8 +2,8 @@
 //
 // A change of the state marks the views that depend on it. They are made anew no sooner than
 // kQuiet after the last time, and later where making them took long: making and telling views takes
-// at most one part in kShare of the thread's time, however many there are. A listener hears of a
-// view when its text has changed.
+// at most one part in kShare of the thread's time, however many there are. A listener is
+// called when a view's text has changed.
 //
 // - Threads: the pages' executor.
 // - Ownership: state and clock outlive it. Listeners are removed before what they refer to.
@@ -44,7 +44,7 @@ class ViewBoard {
   Result<Shown> Read(const std::string& view,
                      const Params& params,
                      std::shared_ptr<const Rights> rights);
-  // `listener` hears of the view at once, and whenever it has changed.
+  // `listener` is called at once, and whenever the view has changed.
   Result<ListenerId> Listen(const std::string& view,
                             const Params& params,
                             std::shared_ptr<const Rights> rights,

@@ -25,8 +25,8 @@ struct JobLogOptions {
   Status Check() const;
 };
 
-// Pods of Kubernetes' own kinds do not report the end of their log: the job's failure gets it from
-// the log itself, if that is to be had.
+// Pods of Kubernetes' own kinds do not report the end of their log. So this reads the last line for
+// the job's failure from the log itself, if it can be read.
 void QuoteLastLine(Api& api, JobView& job);
 
 // With `follow`, until the job ends.

@@ -49,7 +49,7 @@ class PodFlags {
                            PyTorchSpec& pod);
   // The nodes of the pools that were asked for, by their labels.
   Status ChoosePools(Api& api, PyTorchSpec& pod) const;
-  // Claims that are to be there before the workload, and those that go with it.
+  // Makes claims that must exist before the workload, and claims that are deleted with it.
   Status MakeClaims(Api& api, const std::string& ns) const;
   Status MakeOwnClaims(Api& api, const json::Value& job) const;
 

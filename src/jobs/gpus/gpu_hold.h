@@ -8,9 +8,8 @@
 
 namespace swell::jobs {
 
-// The pod is one of a job that is held to the type: it says so, and if it uses GPUs, goes to nodes
-// of that type only, besides what it requires itself. Nothing changes where `type` is empty or no
-// value of a label.
+// Marks a pod of a job that is held to the type. If the pod uses GPUs, it then requires nodes of
+// that type, besides its own requirements. Does nothing if `type` is empty or no value of a label.
 void HoldToGpuType(json::Value& pod, std::string_view type);
 
 }  // namespace swell::jobs

@@ -25,7 +25,7 @@ bool IsYaml(std::string_view media_type);
 // Members that a body names twice, each as strict field validation tells it. The last one counts.
 using Duplicates = std::vector<std::string>;
 
-// A YAML body, which is to be one document. Without `duplicates` one is an error.
+// A YAML body, which must be one document. Without `duplicates`, a duplicate field is an error.
 Result<json::Value> DecodeYaml(std::string_view body,
                                size_t limit,
                                Duplicates* duplicates = nullptr);

@@ -55,9 +55,9 @@ class Informer {
 
   // Before Start.
   void AddIndex(const std::string& name, IndexFunction function);
-  // Everybody sees objects that come from now on as this makes them.
+  // All readers see objects that come from now on as `transform` makes them.
   void SetTransform(Transform transform) { transform_ = std::move(transform); }
-  // What it makes of this object, which is known, is something else now.
+  // The transform of this known object has changed: makes it anew.
   void Retransform(std::string_view key);
   // A handler added late first gets everything that is known as adds.
   void AddHandlers(Handlers handlers);

@@ -7,9 +7,9 @@
 
 namespace swell::controllers {
 
-// Puts the data of `map`, which names itself and its namespace, over what is there. `client`
-// outlives the call; one that goes forgets `done`. What other components made meanwhile is a
-// conflict (kAlreadyExists) for the caller's next try.
+// Creates or overwrites the ConfigMap that `map` names, with the data of `map`. If another
+// component creates it meanwhile, `done` gets kAlreadyExists, and the caller tries again.
+// Destroying `client` forgets `done`.
 void PutConfigMap(client::Client& client, json::Value map, client::ObjectCallback done);
 
 }  // namespace swell::controllers

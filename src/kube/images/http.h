@@ -1,8 +1,8 @@
 // HTTP requests to registries, one at a time and blocking, by libcurl.
 //
 // Credentials in a request go to its own host and port only: a redirect to another does not take
-// them along. Nor does a redirect lead to this machine and its pods, whose services trust the
-// machine, unless the request says so: who names an image would reach them.
+// them along. A redirect to this machine or its pods is refused unless the request allows it:
+// their services trust the machine, and anybody who names an image could reach them.
 //
 // - Threads: any thread that may block.
 #pragma once

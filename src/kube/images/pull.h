@@ -20,7 +20,7 @@
 namespace swell::images {
 
 struct PullProgress {
-  std::atomic<int64_t> bytes{0};  // that are here, of those that are to be fetched
+  std::atomic<int64_t> bytes{0};  // fetched so far, of bytes_total
   std::atomic<int64_t> bytes_total{0};
   std::atomic<int> layers{0};  // unpacked, or there before
   std::atomic<int> layers_total{0};

@@ -51,7 +51,7 @@ class CycleRecorders {
 
   // Whether a record can begin.
   Status Check();
-  // Ends the record before. Null if nothing is recorded; the log says so if it should be.
+  // Ends the previous record. Null if nothing can be recorded; an unexpected cause is logged.
   sched::Recorder* Begin();
 
  private:

@@ -21,7 +21,7 @@ void AddHealthFlag(cli::Flags& flags, HealthPlan& plan);
 // Misuse unless the directory exists; makes its path absolute.
 Status CheckHealthPlan(HealthPlan& plan);
 
-// Null if nothing is to be checked: nodes whose pods are simulated have no machine, only scripts.
+// Null if there is nothing to check: nodes with simulated pods have no machine, only scripts.
 std::unique_ptr<node::HealthSource> MakeHealthSource(Executor& core,
                                                      const HealthPlan& plan,
                                                      const std::string& data_dir,

@@ -228,7 +228,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   std::string queue_name;
   std::unique_ptr<GroupInfo> info;  // explicit groups
 };
-// Whether its pods, or some of them, are to be near each other.
+// Whether some or all of its pods must be near each other.
 bool HasTopology(const GroupState& group);
 
 // A queue's part of one pool, subtree included.
@@ -278,7 +278,8 @@ struct QueueState {
     static constexpr UserUse kNothing{};
     return static_cast<size_t>(user) < users.size() ? users[user] : kNothing;
   }
-  // What counts against the bounds of work in the pool: what is there, or everywhere for one share.
+  // The amount that counts against bounds of work in the pool: that of the pool, or, with one share
+  // for all pools, the sum of all.
   int64_t Counted(QueueAmounts QueuePool::*what, size_t pool, int resource) const {
     if (!one_share) return (pools[pool].*what)[resource];
     int64_t sum = 0;

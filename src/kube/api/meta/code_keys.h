@@ -1,5 +1,4 @@
-// The annotation by which a job's pods begin with a container that fetches code: what it says is
-// what they run.
+// The annotation that lets a job's pods begin with a container that fetches the code they run.
 // - Threads: constants.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Access: whether a request's user may do what it asks, and who asks when a client acts as somebody
+// Access: whether a user may make a request, and who the user is when a client acts as somebody
 // else.
 // - Threads: core executor only.
 #pragma once

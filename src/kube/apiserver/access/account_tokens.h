@@ -1,7 +1,7 @@
 // Service account tokens: JSON Web Tokens that this server makes and knows again.
 //
-// A bound token says until when, for whom (audiences) and, where asked, for which pod or secret it
-// is good; it dies with its service account and with that object. A legacy token lives in a Secret
+// A bound token names its expiry, its audiences and, if asked, the pod or secret to which it is
+// bound. It ends with its service account and with that object. A legacy token lives in a Secret
 // of type kubernetes.io/service-account-token and is good as long as the secret holds it. A token
 // that a registered user asked for ends with that user, too.
 //

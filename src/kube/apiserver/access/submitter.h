@@ -31,15 +31,15 @@ inline constexpr std::string_view kRunAsUser = "swell.dev/run-as-user";
 // token ends with the user.
 inline constexpr std::string_view kRunAsOf = "swell.dev/run-as-of";
 
-// The person for whom the call acts. Empty: nobody is known; nullopt: the system itself, which may
-// say for whom it acts.
+// The user for whom the call acts. Empty: unknown. nullopt: the system itself, which may name a
+// user.
 std::optional<std::string> SubmitterOf(const Core& core, const Call& call);
 // A user's extra field that names the submitter of a service account's token; also the claim.
 inline constexpr std::string_view kSubmitterExtra = "swell.dev/submitter";
 
-// A new object says whose it is.
+// Writes the submitter into a new object.
 void StampSubmitter(const Admission& admission, json::Value& object);
-// It says so still; who changes the template of its pods answers for them.
+// Keeps the submitter. A user who changes the template of the pods becomes the submitter.
 void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old);
 
 // Gives a pod the numbers that it must run as, or refuses those that it asks for.

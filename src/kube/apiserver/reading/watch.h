@@ -59,9 +59,9 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
     bool bookmarks = false;
     Duration timeout{0};
   };
-  // An error is to be answered instead of a stream.
+  // An error: the caller answers it instead of a stream.
   Status Begin(const Start& start);
-  // Events from then on are no longer known: the watch's only event says so, and it ends.
+  // The history no longer has the events since then. The watch sends one error event and ends.
   void BeginTooLate(const Status& why);
   void SendBookmark();
   // Events that are still on their way: no bookmark may run ahead of them.
@@ -106,7 +106,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   uint64_t sent_version_ = 0;
   size_t unpaced_bytes_ = 0;  // sent in this turn
   std::unique_ptr<store::Watch> watch_;
-  // While a webhook converts, or the receiver reads: what is to be sent then.
+  // While a webhook converts or the receiver reads, the next members hold what is sent afterwards.
   bool waiting_ = false;
   std::optional<store::Listing> start_;
   size_t start_at_ = 0;                // how many of its entries are sent

@@ -36,7 +36,7 @@ struct WebhookAuthority {
   static WebhookAuthority Read(const json::Value& data);
 };
 
-// What the authority is to be now; nullopt: what it is.
+// The authority to use from now on; nullopt: the present one.
 Result<std::optional<WebhookAuthority>> Renew(const WebhookAuthority& authority,
                                               const std::string& common_name,
                                               WallTime now);

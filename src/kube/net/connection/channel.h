@@ -36,7 +36,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     virtual void OnProgress() = 0;
     // The channel is closed.
     virtual void OnError(const Status& why) = 0;
-    // The socket is ready. False: not now; who says so calls Proceed later.
+    // The socket is ready. False: not now; the listener calls Proceed later.
     virtual bool TakesTurn(Readiness /*ready*/) { return true; }
     // After that: whether it is still to come.
     virtual bool Waits() const { return false; }

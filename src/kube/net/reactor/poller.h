@@ -40,7 +40,7 @@ class Poller {
   Result<std::shared_ptr<Watch>> Add(int fd, Ready ready);
   // False when the descriptor cannot be watched, as a regular file cannot.
   bool SetInterest(Watch& watch, Interest interest);
-  // Nothing is handed out until it is released: what is ready and waits need not be told of again.
+  // Nothing is handed out until Release. Readiness that waits need not be reported again.
   void Hold(Watch& watch);
   void Release(Watch& watch);
   void Remove(Watch& watch);

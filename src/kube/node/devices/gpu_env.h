@@ -34,7 +34,7 @@ struct GpuKind {
 };
 GpuKind GpuKindOf(const NodeConfig& node, const Amounts& allocatable, int64_t gpus);
 
-// What a container is told of its GPUs where the node has virtual ones: a name, and the memory of
+// Adds variables for containers of a node with virtual GPUs: the GPUs' name, and the memory of
 // each.
 void AddVirtualGpuEnv(const NodeConfig& node, const Amounts& allocatable, EnvList& env);
 

@@ -1,9 +1,9 @@
 // PodWorker: runs one pod on a node, from admission to the final status update and removal.
 //
 // Every event (the object changed, a container exited, a timer fired) ends in Sync(), which
-// compares the whole record with what is to be and does the next steps. It is idempotent: events
-// may come in any order and twice. The parts have the details: the states are PodStateMachine's,
-// the containers ContainerManager's, the status in the API PodStatusPublisher's.
+// compares the whole record with the wanted state and takes the next steps. It is idempotent:
+// events may come in any order and twice. The parts have the details: the states are
+// PodStateMachine's, the containers ContainerManager's, the status in the API PodStatusPublisher's.
 //
 // - Threads: core executor only.
 // - Ownership: shared by its node agent and weakly held by the runtime. The host outlives it; after

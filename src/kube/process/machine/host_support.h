@@ -66,8 +66,8 @@ Status ResizeCgroups(const CgroupSupport& support,
                      const std::string& container_id,
                      const node::CpuAndMemory& amounts);
 // Lets a container open the usual devices and those that its specification gives it, and no others;
-// it may make nodes of any. Nothing where the kernel's device controller is not to be had, and for
-// privileged containers.
+// it may make nodes of any. Does nothing without the kernel's device controller, or for privileged
+// containers.
 void FillDeviceGroup(const CgroupSupport& support, const std::string& container_id, ShimSpec& spec);
 // The most processes and threads of one container, so that no pod uses up the machine's.
 int64_t ProcessLimit();

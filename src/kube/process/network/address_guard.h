@@ -2,9 +2,9 @@
 // alone.
 //
 // A pod may send any bytes where it has the capability NET_RAW, which all pods have by default. The
-// bridge would learn a false sender, and so would the neighbours from a false ARP answer: another
-// pod's packets would go to who asks for them. What is not IPv4 or ARP is dropped, too, as pods
-// have addresses of no other kind.
+// bridge would learn a false sender, and neighbours would believe a false ARP answer: a pod could
+// get another pod's packets. Packets that are neither IPv4 nor ARP are dropped, too, since pods
+// have no other addresses.
 //
 // The table outlives swell, as pods do.
 //

@@ -24,7 +24,7 @@ class GrpcHealthAnswer {
   std::optional<node::ProbeResult> Add(std::string_view bytes);
   // The server says no more.
   node::ProbeResult End() const;
-  // What is to be sent in answer since the last call: acknowledgements.
+  // Acknowledgements to send, collected since the last call.
   std::string TakeReply();
 
  private:
