@@ -2,7 +2,7 @@
 //
 // Credentials in a request go to its own host and port only: a redirect to another does not take
 // them along. A redirect to this machine or its pods is refused unless the request allows it:
-// their services trust the machine, and anybody who names an image could reach them.
+// their services trust the machine, and the name of an image must not reach them.
 //
 // - Threads: any thread that may block.
 #pragma once
