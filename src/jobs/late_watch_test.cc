@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "manager/testing/cluster_test_util.h"
+#include "manager/testing/late_sink.h"
 
 namespace swell::jobs {
 namespace {
@@ -29,7 +30,7 @@ class LateWatches final : public api::RestHandler {
     if (request.method == "POST" && request.path.ends_with("/pods")) ++pods_asked;
     if (request.method == "POST" && request.path.ends_with("/pytorchjobs")) ++jobs_asked;
     if (request.query.find("watch=") != std::string::npos) {
-      sink = std::make_shared<LateSink>(executor_, std::move(sink));
+      sink = std::make_shared<manager::LateSink>(executor_, kLate, std::move(sink));
     }
     return server_->Handle(std::move(request), std::move(sink));
   }
@@ -37,27 +38,6 @@ class LateWatches final : public api::RestHandler {
   int pods_asked = 0, jobs_asked = 0;
 
  private:
-  class LateSink final : public api::RestSink {
-   public:
-    LateSink(Executor& executor, std::shared_ptr<api::RestSink> to)
-        : executor_(executor), to_(std::move(to)) {}
-    void OnResponse(api::RestResponse response) override { to_->OnResponse(std::move(response)); }
-    void OnStreamStart(int status, std::string type) override {
-      to_->OnStreamStart(status, std::move(type));
-    }
-    bool OnChunk(const api::Chunk& chunk) override {
-      executor_.After(kLate, [to = to_, chunk] { to->OnChunk(chunk); });
-      return true;
-    }
-    void OnStreamEnd(const Status& why) override {
-      executor_.After(kLate, [to = to_, why] { to->OnStreamEnd(why); });
-    }
-
-   private:
-    Executor& executor_;
-    std::shared_ptr<api::RestSink> to_;
-  };
-
   std::shared_ptr<api::RestHandler> server_;
   Executor& executor_;
 };

@@ -1,7 +1,7 @@
 """An elastic TrainingJob on an embedded cluster with real processes: what the tests here share.
 
-Used by test_resize and test_chaos. The program is $SWELL_BIN/swell (default: build/bin). What always holds: the cluster
-and its data are gone when the test is; every wait is bounded.
+The program is $SWELL_BIN/swell (default: build/bin). What always holds: the cluster and its data are gone when the test
+is; every wait is bounded.
 """
 
 import json
@@ -42,6 +42,16 @@ spec:
           volumes:
           - {{name: out, hostPath: {{path: {out}}}}}
           - {{name: bench, hostPath: {{path: {bench}}}}}
+"""
+# A pod that takes two places of a job.
+URGENT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: urgent}
+spec:
+  schedulerName: swell
+  priorityClassName: build
+  containers: [{name: main, image: bash, command: [sleep, infinity], resources: {limits: {nvidia.com/gpu: 2}}}]
 """
 
 

@@ -4,13 +4,11 @@ that scales gets the GPUs, the other keeps its minimum, and neither loses a step
 
 import json
 import os
-import signal
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import BIN, LIMIT_S, ROOT, until
+from cluster import LIMIT_S, ROOT, ClusterTest, until
 
 STEPS = 250
 SCRIPT = Path(__file__).with_name("goodput_steps.py")
@@ -41,37 +39,18 @@ spec:
 """
 
 
-class GoodputTest(unittest.TestCase):
+class GoodputTest(ClusterTest):
     def setUp(self):
-        holder = tempfile.TemporaryDirectory(prefix="swell-goodput-")
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
-        self.out = self.folder / "out"
-        self.out.mkdir()
-        self.out.chmod(0o777)  # who is root in a pod is nobody here
-        self.environment = {**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")}
-        self.cluster = subprocess.Popen(
-            [BIN / "swell", "up", "--data-dir", self.folder / "data", "--nodes", "1", "--gpus-per-node", "4",
-             "--cpus", "16"], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.down)
-        self.assertTrue(self.cluster.stdout.readline())
-
-    def down(self):
-        self.cluster.send_signal(signal.SIGTERM)
-        self.cluster.wait(LIMIT_S)
-        self.cluster.stdout.close()
-
-    def command(self, *words, stdin=None):
-        program = BIN / "swell" if words[0] == "swell" else words[0]
-        done = subprocess.run([program, *words[1:]], env=self.environment, input=stdin, text=True, capture_output=True)
-        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        super().setUp()
+        self.out = self.steps_file.parent
+        self.names = []
 
     def submit(self, name, steps, serial, shared):
         out = self.out / name
         out.touch()
         out.chmod(0o666)
-        self.command("kubectl", "apply", "-f", "-", stdin=JOB.format(
+        self.names.append(name)
+        self.run_command("kubectl", "apply", "-f", "-", stdin=JOB.format(
             name=name, script=SCRIPT, steps=steps, serial=serial, shared=shared, root=ROOT, out=self.out,
             here=SCRIPT.parent))
 
@@ -90,8 +69,8 @@ class GoodputTest(unittest.TestCase):
     def wait(self, what, holds, seconds=LIMIT_S):
         if until(holds, seconds, pause=0.2):
             return
-        told = [self.command("swell", "why", name) for name in sorted(os.listdir(self.out))]
-        events = self.command("kubectl", "get", "events")
+        told = [self.run_command("swell", "why", name) for name in self.names]
+        events = self.run_command("kubectl", "get", "events")
         self.fail(f"not within {seconds} s: {what}\n{''.join(told)}\n{events}")
 
     def fitted(self, name, members):
@@ -100,7 +79,7 @@ class GoodputTest(unittest.TestCase):
         return next((size["perSecond"] for size in curve if size["members"] == members and size["source"] == "Fitted"),
                     None)
 
-    def steps(self, name):
+    def steps_of(self, name):
         rows = [line.split() for line in (self.out / name).read_text().splitlines()]
         return [(int(row[0]), int(row[1]), float(row[2])) for row in rows if len(row) == 3]
 
@@ -123,26 +102,26 @@ class GoodputTest(unittest.TestCase):
         self.wait("it is measured there", lambda: self.measured("scales") == 3)
         measured = next(point for point in self.status("scales")["goodput"]["points"] if point["members"] == 3)
         self.assertAlmostEqual(expected[0] / measured["perSecond"], 1, delta=0.15, msg=f"{expected} {measured}")
-        why = self.command("swell", "why", "scales")
+        why = self.run_command("swell", "why", "scales")
         self.assertRegex(why, r"Goodput:  3 members make \d+ records per second, [\d.]+ times what 1 makes")
         self.assertRegex(why, r"Next GPU: worth .* here; flat with 1: [+-]?\d+ %")
-        described = self.command("swell", "describe", "scales")
+        described = self.run_command("swell", "describe", "scales")
         self.assertIn("3 (now)", described)
         self.assertRegex(described, r"Grew from \d to \d: \+\d+ % goodput measured; the resize took \d")
         goodput = self.status("scales")["goodput"]
         self.assertEqual([point["members"] for point in goodput["points"]][0], 1)
         self.assertTrue(all("syncSeconds" in point for point in goodput["points"] if point["members"] > 1), goodput)
-        events = self.command("kubectl", "get", "events")
+        events = self.run_command("kubectl", "get", "events")
         self.assertRegex(events, r"gave up: flat -\d+ %")
         self.assertRegex(events, r"; 1 continues; -\d+ % goodput expected, \+\d+ % for scales")
         self.assertNotIn(" 0.0 s to resize", events)
         for name in ("flat", "scales"):
             self.wait(f"the end of {name}", lambda: self.status(name).get("phase") == "Succeeded", 4 * LIMIT_S)
-            steps = self.steps(name)
+            steps = self.steps_of(name)
             self.assertEqual([step for step, _, _ in steps], list(range(1, STEPS + 1)), "a step was lost or done twice")
         # Rank 0 sees the loss of its share, so steps of one member alone are compared.
         alone = self.alone(STEPS, 0, 0)
-        whole = [(step, loss) for step, world, loss in self.steps("flat") if world == 1 and step > 60]
+        whole = [(step, loss) for step, world, loss in self.steps_of("flat") if world == 1 and step > 60]
         self.assertGreater(len(whole), 10)
         for step, loss in whole:
             self.assertAlmostEqual(loss, alone[step - 1], delta=0.01 * max(0.01, alone[step - 1]))

@@ -6,7 +6,7 @@ The launcher does what horovodrun does: it asks for its hosts again and again. I
 import json
 import unittest
 
-from cluster import ClusterTest
+from cluster import URGENT, ClusterTest
 
 # Prints its hosts whenever they have changed, and how the first of them calls itself.
 LAUNCHER = """
@@ -19,15 +19,6 @@ until [ -e {out}/end ]; do
   fi
   sleep 0.2
 done
-"""
-URGENT = """
-apiVersion: v1
-kind: Pod
-metadata: {name: urgent}
-spec:
-  schedulerName: swell
-  priorityClassName: build
-  containers: [{name: main, image: bash, command: [sleep, infinity], resources: {limits: {nvidia.com/gpu: 2}}}]
 """
 
 

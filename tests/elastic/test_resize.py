@@ -5,17 +5,7 @@ place.
 import subprocess
 import unittest
 
-from cluster import ClusterTest
-
-URGENT = """
-apiVersion: v1
-kind: Pod
-metadata: {name: urgent}
-spec:
-  schedulerName: swell
-  priorityClassName: build
-  containers: [{name: main, image: bash, command: [sleep, infinity], resources: {limits: {nvidia.com/gpu: 2}}}]
-"""
+from cluster import URGENT, ClusterTest
 
 # Ten minutes of them, at the pace that it is told: more than it can make while this test looks.
 STEPS, STEP_SECONDS = 1200, 0.5

@@ -3,21 +3,10 @@
 Skipped, with the reason, on machines that cannot make the image.
 """
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
-sys.path.insert(0, str(ROOT / "tests"))
-
-import debian  # noqa: E402
-from waiting import LIMIT_S, until  # noqa: E402
+import debian
+from image_cluster import ClusterTest, until
 
 NAME = "walk/debian:12"
 LOOK = """
@@ -56,44 +45,15 @@ print("fitted %.1f x + %.1f" % (state["w"], state["b"]), flush=True)
 """
 
 
-def run(*words, **more):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                          **more)
+class DebianTest(ClusterTest):
+    up_flags = ("--nodes", "1", "--gpus-per-node", "1")
 
-
-class DebianTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def layouts(cls):
         try:
-            layout = debian.image()
+            return {NAME: debian.image()}
         except debian.CannotBeHad as why:
             raise unittest.SkipTest(str(why)) from why
-        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-debian-"))
-        cls.data = cls.scratch / "cluster"
-        try:
-            cls.must(run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "1"))
-            cls.must(run(SWELL, "images", "import", f"oci:{layout}", "--name", NAME, "--data-dir", cls.data))
-        except BaseException:
-            cls.tearDownClass()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        run(SWELL, "down", "--data-dir", cls.data)
-        shutil.rmtree(cls.scratch, ignore_errors=True)
-
-    @staticmethod
-    def must(done):
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(done.args)}: {done.stderr}")
-        return done.stdout
-
-    def kubectl(self, *words, **more):
-        return run("kubectl", "--kubeconfig", self.data / "kubeconfig", *words, **more)
-
-    def apply(self, *objects):
-        self.must(self.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List",
-                                                                     "items": list(objects)})))
 
     def comes(self, condition, what):
         self.assertTrue(until(condition, pause=0.2), what)

@@ -8,25 +8,13 @@ import json
 import os
 import shutil
 import ssl
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
-sys.path.insert(0, str(ROOT / "tests"))
+from image_cluster import SWELL, ClusterTest, run, until  # it makes the next ones importable
 
-import layout  # noqa: E402
-from docker_registry import DockerRegistry  # noqa: E402
-from hostile import HostileRegistry  # noqa: E402
-from waiting import LIMIT_S, until  # noqa: E402
-
-
-def run(*words, **more):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                          **more)
+import layout
+from docker_registry import DockerRegistry
+from hostile import HostileRegistry
 
 
 def certificate(folder):
@@ -40,19 +28,8 @@ def certificate(folder):
 
 
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists(layout.BUSYBOX), "needs root and busybox-static")
-class ImagesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-images-"))
-        cls.data = cls.scratch / "cluster"
-        up = run(SWELL, "up", "--detach", "--data-dir", cls.data)
-        assert up.returncode == 0, up.stderr
-        cls.pods = 0
-
-    @classmethod
-    def tearDownClass(cls):
-        run(SWELL, "down", "--data-dir", cls.data)
-        shutil.rmtree(cls.scratch, ignore_errors=True)
+class ImagesTest(ClusterTest):
+    pods = 0
 
     # ---- what the tests say ----
 
@@ -62,12 +39,6 @@ class ImagesTest(unittest.TestCase):
     def done(self, process):
         self.assertEqual(process.returncode, 0, process.stderr)
         return process.stdout
-
-    def kubectl(self, *words, **more):
-        return run("kubectl", "--kubeconfig", self.data / "kubeconfig", *words, **more)
-
-    def apply(self, document):
-        self.done(self.kubectl("apply", "-f", "-", input=json.dumps(document)))
 
     def start(self, image, policy="IfNotPresent", spec=None, **container):
         """The name of a new pod."""

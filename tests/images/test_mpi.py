@@ -3,22 +3,11 @@
 Skipped, with the reason, on machines that cannot make the image.
 """
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
-sys.path.insert(0, str(ROOT / "tests"))
-
-import debian  # noqa: E402
-import layout  # noqa: E402
-from waiting import LIMIT_S, until  # noqa: E402
+import debian
+import layout
+from image_cluster import ClusterTest, until
 
 # As Debian's package leaves it, for root; and as Kubeflow's base image changes it, for a user.
 PLAIN, BASE = "walk/mpi:12", "walk/mpi-base:12"
@@ -32,49 +21,24 @@ BASE_FILES = {
 AS_ROOT = "mpirun --allow-run-as-root -n 2 hostname && /etc/mpi/discover_hosts.sh | sort"
 
 
-def run(*words, **more):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                          **more)
+class MpiTest(ClusterTest):
+    up_flags = ("--nodes", "1", "--gpus-per-node", "0")
 
-
-class MpiTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def layouts(cls):
         try:
             plain = debian.image("mpi")
         except debian.CannotBeHad as why:
             raise unittest.SkipTest(str(why)) from why
-        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-mpi-"))
-        cls.data = cls.scratch / "cluster"
-        try:
-            layout.with_layer(plain, cls.scratch / "base", layout.tar(BASE_FILES), [])
-            cls.must(run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "0"))
-            for name, directory in ((PLAIN, plain), (BASE, cls.scratch / "base")):
-                cls.must(run(SWELL, "images", "import", f"oci:{directory}", "--name", name, "--data-dir", cls.data))
-        except BaseException:
-            cls.tearDownClass()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        run(SWELL, "down", "--data-dir", cls.data)
-        shutil.rmtree(cls.scratch, ignore_errors=True)
-
-    @staticmethod
-    def must(done):
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(done.args)}: {done.stderr}")
-        return done.stdout
-
-    def kubectl(self, *words, **more):
-        return run("kubectl", "--kubeconfig", self.data / "kubeconfig", *words, **more)
+        layout.with_layer(plain, cls.scratch / "base", layout.tar(BASE_FILES), [])
+        return {PLAIN: plain, BASE: cls.scratch / "base"}
 
     def submit(self, name, launcher, worker, **spec):
         def role(replicas, container):
             return {"replicas": replicas, "template": {"spec": {"containers": [{"name": "main", **container}]}}}
-        job = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": {
-            "slotsPerWorker": 1, **spec, "mpiReplicaSpecs": {"Launcher": role(1, launcher), "Worker": role(2, worker)}}}
-        self.must(self.kubectl("apply", "-f", "-", input=json.dumps(job)))
+        roles = {"Launcher": role(1, launcher), "Worker": role(2, worker)}
+        self.apply({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name},
+                    "spec": {"slotsPerWorker": 1, **spec, "mpiReplicaSpecs": roles}})
 
     def log_of_success(self, name):
         """What the launcher has said, once the job has succeeded, without Open MPI's warning

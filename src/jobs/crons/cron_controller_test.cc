@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "manager/testing/cluster_test_util.h"
+#include "manager/testing/late_sink.h"
 
 namespace swell::jobs {
 namespace {
@@ -326,32 +327,13 @@ class SlowServer final : public api::RestHandler {
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     if (request.method == "POST" && request.path.ends_with("/pytorchjobs")) {
-      sink = std::make_shared<LateSink>(executor_, late_, std::move(sink));
+      sink = std::make_shared<manager::LateSink>(executor_, late_, std::move(sink));
     }
     return server_->Handle(std::move(request), std::move(sink));
   }
   api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
 
  private:
-  class LateSink final : public api::RestSink {
-   public:
-    LateSink(Executor& executor, Duration late, std::shared_ptr<api::RestSink> to)
-        : executor_(executor), late_(late), to_(std::move(to)) {}
-    void OnResponse(api::RestResponse response) override {
-      executor_.After(late_, [to = to_, response] { to->OnResponse(response); });
-    }
-    void OnStreamStart(int status, std::string type) override {
-      to_->OnStreamStart(status, std::move(type));
-    }
-    bool OnChunk(const api::Chunk& chunk) override { return to_->OnChunk(chunk); }
-    void OnStreamEnd(const Status& why) override { to_->OnStreamEnd(why); }
-
-   private:
-    Executor& executor_;
-    Duration late_;
-    std::shared_ptr<api::RestSink> to_;
-  };
-
   std::shared_ptr<api::RestHandler> server_;
   Executor& executor_;
   Duration late_;

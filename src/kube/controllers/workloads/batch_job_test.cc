@@ -11,6 +11,7 @@
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workloads/batch_rules.h"
 #include "manager/testing/cluster_test_util.h"
+#include "manager/testing/late_sink.h"
 
 namespace swell::controllers {
 namespace {
@@ -251,31 +252,12 @@ class LatePods final : public api::RestHandler {
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     if (request.path.ends_with("/pods") && request.query.find("watch=") != std::string::npos) {
-      sink = std::make_shared<LateSink>(executor_, std::move(sink));
+      sink = std::make_shared<manager::LateSink>(executor_, 3 * kSecond, std::move(sink));
     }
     return server_->Handle(std::move(request), std::move(sink));
   }
 
  private:
-  class LateSink final : public api::RestSink {
-   public:
-    LateSink(Executor& executor, std::shared_ptr<api::RestSink> to)
-        : executor_(executor), to_(std::move(to)) {}
-    void OnResponse(api::RestResponse response) override { to_->OnResponse(std::move(response)); }
-    void OnStreamStart(int status, std::string type) override {
-      to_->OnStreamStart(status, std::move(type));
-    }
-    bool OnChunk(const api::Chunk& chunk) override {
-      executor_.After(3 * kSecond, [to = to_, chunk] { to->OnChunk(chunk); });
-      return true;
-    }
-    void OnStreamEnd(const Status& why) override { to_->OnStreamEnd(why); }
-
-   private:
-    Executor& executor_;
-    std::shared_ptr<api::RestSink> to_;
-  };
-
   std::shared_ptr<api::RestHandler> server_;
   Executor& executor_;
 };
