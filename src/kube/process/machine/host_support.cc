@@ -71,8 +71,18 @@ std::vector<Hierarchy> Hierarchies() {
   return found;
 }
 
-CgroupSupport TryVersion2(const std::string& root, const std::string& instance) {
+// What systemd gives a user's services, and no login.
+constexpr std::string_view kNotDelegated =
+    "this user has no control groups here: start it with systemd-run --user --scope";
+
+CgroupSupport TryVersion2(const std::string& mount, const std::string& instance) {
   CgroupSupport support;
+  const auto own = ReadFile("/proc/self/cgroup", 64 << 10);
+  const std::string root = GroupToDivide(mount, own.ok() ? *own : "");
+  if (root.empty()) {
+    support.why_not = kNotDelegated;
+    return support;
+  }
   std::string dir = StrCat(root, "/", instance);
   // In a group that holds processes this fails; at the root and where it was delegated it works.
   Write(root + "/cgroup.subtree_control", "+memory +cpu");
@@ -86,7 +96,9 @@ CgroupSupport TryVersion2(const std::string& root, const std::string& instance) 
     return support;
   }
   if (made) ::rmdir(dir.c_str());
-  support.why_not = StrCat("cgroup v2 at ", root, " is not ours to divide");
+  support.why_not = StrCat("the control group ", root,
+                           " cannot be divided: it holds processes, or has no memory and cpu "
+                           "controllers");
   return support;
 }
 
@@ -147,6 +159,29 @@ void DetectSeccomp(HostSupport& support) {
 }
 
 }  // namespace
+
+std::string GroupToDivide(const std::string& mount, std::string_view own_groups) {
+  std::string_view own;
+  for (std::string_view line : Split(own_groups, '\n')) {
+    if (line.starts_with("0::/")) own = line.substr(4);
+  }
+  // The kernel says /../… of a process outside of what is mounted.
+  if (own.starts_with("..")) own = {};
+  std::string group = mount;
+  const auto may = [&group](const char* file) {
+    return ::access(StrCat(group, "/", file).c_str(), W_OK) == 0;
+  };
+  const auto ours = [&may] {
+    return may("") && may("cgroup.procs") && may("cgroup.subtree_control");
+  };
+  if (ours()) return group;
+  for (std::string_view step : Split(own, '/')) {
+    if (step.empty()) continue;
+    group += StrCat("/", step);
+    if (ours()) return group;
+  }
+  return "";
+}
 
 std::string HostSupport::Limits() const { return Join(missing, "; "); }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -45,6 +46,11 @@ struct HostOptions {
 HostSupport DetectHostSupport(const std::string& data_dir,
                               const std::string& instance,
                               const HostOptions& options);
+
+// The topmost group of version 2, from the one at `mount` down to the process's own, that this user
+// may divide; empty: none. Not always its own, since groups of pods stay while the next run, which
+// has another, takes them over. `own_groups` is the text of /proc/self/cgroup.
+std::string GroupToDivide(const std::string& mount, std::string_view own_groups);
 
 // Where and what to write for one container; nothing without support.
 void FillCgroups(const CgroupSupport& support,

@@ -36,6 +36,30 @@ TEST(Cgroups, AContainerThatRequestsNoCpuHasTheLeastWeight) {
   EXPECT_EQ(Written(unified, 1000, "cpu.weight"), "39");
 }
 
+// Directories as the kernel shows them; only in some may groups be made and processes be moved.
+TEST(Cgroups, TheTopmostGroupThatIsOursIsDivided) {
+  TempDir tree;
+  const std::string mount = tree.path() + "/cgroup";
+  const std::string manager = "/user.slice/user-7.slice/user@7.service";
+  const std::string text = StrCat("1:name=systemd:/x\n0::", manager, "/app.slice/run-1.scope\n");
+  ASSERT_TRUE(MakeDirs(StrCat(mount, manager, "/app.slice/run-1.scope")).ok());
+  EXPECT_EQ(GroupToDivide(mount, text), "");
+  const auto give = [](const std::string& group) {
+    for (const char* file : {"/cgroup.procs", "/cgroup.subtree_control"}) {
+      ASSERT_TRUE(WriteFileAtomically(group + file, "").ok());
+    }
+  };
+  give(StrCat(mount, manager, "/app.slice/run-1.scope"));
+  EXPECT_EQ(GroupToDivide(mount, text), StrCat(mount, manager, "/app.slice/run-1.scope"));
+  give(StrCat(mount, manager));
+  EXPECT_EQ(GroupToDivide(mount, text), StrCat(mount, manager));
+  EXPECT_EQ(GroupToDivide(mount, "0::/user.slice/user-7.slice/session-1.scope\n"), "");
+  give(mount);
+  EXPECT_EQ(GroupToDivide(mount, text), mount);
+  EXPECT_EQ(GroupToDivide(mount, "0::/../../x\n"), mount);
+  EXPECT_EQ(GroupToDivide(mount, ""), mount);
+}
+
 // "PATH: FILE=VALUE …; …"
 std::string Text(const std::vector<CgroupDir>& groups) {
   std::vector<std::string> out;
