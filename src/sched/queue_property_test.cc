@@ -203,7 +203,7 @@ std::string EvictionViolations(const Scenario& s) {
   return wrong;
 }
 
-// A queue that reclaims stays within its fair share.
+// A queue that reclaims stays within what it is due.
 std::string ReclaimViolations(const Scenario& s) {
   const State& state = s.model.state();
   const QueueShares shares(state);
@@ -225,8 +225,8 @@ std::string ReclaimViolations(const Scenario& s) {
         used -= state.pods[id].charge[kQueueGpu];
       }
     }
-    if (used > shares.Fair(pool, queue)[kQueueGpu]) {
-      wrong += StrCat("queue ", state.queues[queue].name, " reclaimed beyond its fair share\n");
+    if (used > shares.Due(pool, queue)[kQueueGpu]) {
+      wrong += StrCat("queue ", state.queues[queue].name, " reclaimed beyond what it is due\n");
     }
   }
   return wrong;

@@ -14,8 +14,7 @@ namespace {
 
 bool MayReclaimFor(const CycleContext& context, const WaitingJob& job) {
   State& state = context.state;
-  return StaysWithinFairShare(context, state.groups[job.group].queue, state.PoolOf(job.group),
-                              job.need);
+  return StaysWithinDue(context, state.groups[job.group].queue, state.PoolOf(job.group), job.need);
 }
 
 class Reclaim final : public Action {
@@ -38,7 +37,7 @@ class Reclaim final : public Action {
         group = id;
         pool = state.PoolOf(group);
       }
-      return StaysWithinFairShare(context, state.groups[group].queue, pool, charge);
+      return StaysWithinDue(context, state.groups[group].queue, pool, charge);
     });
     if (!any) return;
     const WaiterFilter filter{
@@ -77,7 +76,7 @@ SearchOutcome ReclaimFor(CycleContext& context,
   const GroupState& group = state.groups[job.group];
   const int pool = state.PoolOf(job.group);
   if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
-  if (!StaysWithinFairShare(context, group.queue, pool, job.need)) return SearchOutcome::kNothing;
+  if (!StaysWithinDue(context, group.queue, pool, job.need)) return SearchOutcome::kNothing;
   const ReclaimRules rules(context, group.queue, pool, job.need);
   VictimSearchRequest request{
       .searcher = {.across_queues = true, .pool = pool, .queue = group.queue},
@@ -127,12 +126,16 @@ std::string FairnessReason(const CycleContext& context,
   if (theirs == kNone) return "";
   const QueuePool& other = state.queues[theirs].pools[pool];
   const int64_t held = HeldBefore(state, theirs, pool, r, evictions.victims);
-  std::string text =
-      StrCat("project ", state.queues[winner.queue].name, " has a fair share of ",
-             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and would hold ",
-             AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
-             state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
-             AmountText(r, context.shares.Fair(pool, theirs)[r]));
+  const QueuePool& own = state.queues[winner.queue].pools[pool];
+  const int64_t fair = context.shares.Fair(pool, winner.queue)[r];
+  // Quotas that promise more than there is make it so.
+  const bool by_quota = own.used[r] > fair && own.used[r] <= own.quota[r];
+  std::string text = StrCat("project ", state.queues[winner.queue].name, " has a ",
+                            by_quota ? "quota" : "fair share", " of ",
+                            AmountText(r, by_quota ? own.quota[r] : fair), " and would hold ",
+                            AmountText(r, own.used[r]), "; project ", state.queues[theirs].name,
+                            " held ", AmountText(r, held), " with a fair share of ",
+                            AmountText(r, context.shares.Fair(pool, theirs)[r]));
   if (other.quota[r] >= 0) text += StrCat(" and a quota of ", AmountText(r, other.quota[r]));
   return text;
 }

@@ -65,6 +65,48 @@ TEST(Reclaim, WhoGoesBeyondItsQuotaLeavesOthersWhatTheyHoldWithinTheirs) {
   EXPECT_EQ(s.PhaseOf("gang-0"), "Running") << s.Places();
 }
 
+// Two projects have quotas of all there is, and a third holds it.
+TEST(Reclaim, AJobOfAWholeQuotaGetsItWhereQuotasPromiseMoreThanThereIs) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Queue(MakeQueue("above", 8));
+  s.Queue(MakeQueue("a", 8, "above"));
+  s.Queue(MakeQueue("b", 8));
+  s.Queue(MakeQueue("c", 0));
+  for (const char* name : {"old0", "old1"}) {
+    s.Group(name, {.min = 4, .queue = "c"});
+    s.Pods(name, 4, {.group = name, .gpus = 1, .on = "n0"});
+  }
+  s.Group("whole", {.queue = "a"});
+  s.Pod("whole-0", {.group = "whole", .gpus = 8});
+  s.Group("halves", {.min = 2, .queue = "b"});
+  s.Pods("halves", 2, {.group = "halves", .gpus = 4});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 8) << s.Log();
+  EXPECT_NE(
+      s.last.decisions[0].Reason().find("project a has a quota of 8 GPUs and would hold 8 GPUs"),
+      std::string::npos)
+      << s.last.decisions[0].Reason();
+}
+
+// Nobody can start on a cordoned node: two projects share what is left.
+TEST(Reclaim, ACordonedNodeIsNotSharedOut) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Node("n1", {.gpus = 8, .cordoned = true});
+  s.Queue(MakeQueue("a", 0));
+  s.Queue(MakeQueue("b", 0));
+  s.Group("many", {.queue = "a"});
+  s.Pods("many", 8, {.group = "many", .gpus = 1, .on = "n0"});
+  s.Group("here", {.queue = "b"});
+  s.Pods("here", 5, {.group = "here", .gpus = 1});
+  s.Converge();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 0);
+  int running = 0;
+  for (int i = 0; i < 5; ++i) running += s.PhaseOf(StrCat("here-", i)) == "Running";
+  EXPECT_EQ(running, 4);
+}
+
 TEST(Reclaim, AnElasticJobShrinksToQuotaAndGrowsBack) {
   Scenario s;
   TwoProjects(s, 8, 1, 1);

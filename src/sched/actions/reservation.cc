@@ -89,11 +89,11 @@ struct Hole {
 bool MayEverBeDue(CycleContext& context, GroupId id, const QueueAmounts& need) {
   State& state = context.state;
   if (state.counts.known_queues == 0) return true;
-  const QueueAmounts& fair = context.shares.Fair(state.PoolOf(id), state.groups[id].queue);
-  return std::equal(need.begin(), need.end(), fair.begin(), std::less_equal<>());
+  const QueueAmounts& due = context.shares.Due(state.PoolOf(id), state.groups[id].queue);
+  return std::equal(need.begin(), need.end(), due.begin(), std::less_equal<>());
 }
 
-// Whether it is within limits, quotas and its fair share.
+// Whether it is within limits, quotas and what its project is due.
 bool IsDue(CycleContext& context, GroupId id, const Needed& needed, int pool) {
   State& state = context.state;
   const GroupState& group = state.groups[id];
@@ -103,7 +103,7 @@ bool IsDue(CycleContext& context, GroupId id, const Needed& needed, int pool) {
   const QueueAmounts need = NeedOf(state, needed.pods);
   for (int r = 0; r < kQueueResources; ++r) {
     const int64_t used = state.queues[group.queue].pools[p].used[r];
-    if (need[r] > 0 && used + need[r] > context.shares.Fair(p, group.queue)[r]) return false;
+    if (need[r] > 0 && used + need[r] > context.shares.Due(p, group.queue)[r]) return false;
   }
   return true;
 }

@@ -47,19 +47,60 @@ int64_t DivideRounds(int64_t left,
   return left;
 }
 
+// Rounds, and then the units that they leave, one each. `members` have one priority and are in the
+// order in which equals are served. Returns what stays over.
+int64_t DivideAmong(int64_t left,
+                    int64_t unit,
+                    const std::vector<ShareClaim>& claims,
+                    std::vector<size_t> members,
+                    std::vector<int64_t>& given) {
+  std::vector<double> remainders(claims.size());
+  left = DivideRounds(left, unit, claims, members, given, remainders);
+  std::stable_sort(members.begin(), members.end(),
+                   [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
+  // Where nobody has a weight, nobody is worth less than the others.
+  const bool weightless =
+      std::none_of(members.begin(), members.end(), [&](size_t i) { return claims[i].weight > 0; });
+  for (size_t i : members) {
+    const int64_t gets = std::min({unit, left, claims[i].requestable - given[i]});
+    if (gets <= 0 || (claims[i].weight <= 0 && !weightless)) continue;
+    given[i] += gets;
+    left -= gets;
+  }
+  return left;
+}
+
+// What the quotas give: each its own. Where there is less, each gets a part in proportion to it.
+std::vector<int64_t> DivideQuotas(int64_t total,
+                                  int64_t unit,
+                                  const std::vector<ShareClaim>& claims,
+                                  const std::vector<size_t>& order) {
+  std::vector<ShareClaim> within = claims;
+  std::vector<int64_t> given(claims.size());
+  int64_t asked = 0;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    ShareClaim& claim = within[i];
+    const int64_t quota = claim.quota < 0 ? total : std::min(claim.quota, total);
+    claim.requestable = std::min(quota, claim.requestable);
+    claim.weight = static_cast<double>(quota);
+    given[i] = claim.requestable;
+    if (claim.quota >= 0) asked += claim.requestable;
+  }
+  if (asked <= total) return given;
+  std::vector<size_t> bounded;
+  for (size_t i : order) {
+    if (claims[i].quota >= 0) bounded.push_back(i);
+  }
+  for (size_t i : bounded) given[i] = 0;
+  DivideAmong(total, unit, within, std::move(bounded), given);
+  return given;
+}
+
 }  // namespace
 
 std::vector<int64_t> DivideShares(int64_t total,
                                   int64_t unit,
                                   const std::vector<ShareClaim>& claims) {
-  std::vector<int64_t> given(claims.size());
-  std::vector<double> remainders(claims.size());
-  int64_t left = total;
-  for (size_t i = 0; i < claims.size(); ++i) {
-    const ShareClaim& claim = claims[i];
-    given[i] = std::min(claim.quota < 0 ? total : claim.quota, claim.requestable);
-    left -= std::max(given[i], std::min(claim.kept, total));
-  }
   // An order that does not depend on the caller's: rounding must not either.
   std::vector<size_t> order(claims.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -67,24 +108,18 @@ std::vector<int64_t> DivideShares(int64_t total,
     return std::tuple(-claims[a].priority, claims[a].creation, std::string_view(claims[a].name)) <
            std::tuple(-claims[b].priority, claims[b].creation, std::string_view(claims[b].name));
   });
+  std::vector<int64_t> given = DivideQuotas(total, unit, claims, order);
+  int64_t left = total;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    left -= std::max(given[i], std::min(claims[i].kept, total));
+  }
   for (size_t from = 0; from < order.size() && left > 0;) {
     size_t to = from;
     std::vector<size_t> members;
     for (; to < order.size() && claims[order[to]].priority == claims[order[from]].priority; ++to) {
       members.push_back(order[to]);
     }
-    left = DivideRounds(left, unit, claims, members, given, remainders);
-    std::stable_sort(members.begin(), members.end(),
-                     [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-    // Where nobody has a weight, nobody is worth less than the others.
-    const bool weightless = std::none_of(members.begin(), members.end(),
-                                         [&](size_t i) { return claims[i].weight > 0; });
-    for (size_t i : members) {
-      const int64_t gets = std::min({unit, left, claims[i].requestable - given[i]});
-      if (gets <= 0 || (claims[i].weight <= 0 && !weightless)) continue;
-      given[i] += gets;
-      left -= gets;
-    }
+    left = DivideAmong(left, unit, claims, std::move(members), given);
     from = to;
   }
   return given;
@@ -99,6 +134,7 @@ QueueShares::QueueShares(const State& state)
     pool.requestable.resize(state.queues.size());
     pool.kept.resize(state.queues.size());
     pool.fair.resize(state.queues.size());
+    pool.due.resize(state.queues.size());
   }
   for (size_t p = 0; p < pools_.size(); ++p) pools_[p].total = state.pool_facts.totals[p];
   std::vector<QueueId> roots;
@@ -107,7 +143,7 @@ QueueShares::QueueShares(const State& state)
   }
   for (int pool : state.pool_facts.live) {
     for (QueueId root : roots) Gather(pool, root, 0);
-    Divide(pool, pools_[pool].total, roots, 0);
+    Divide(pool, pools_[pool].total, pools_[pool].total, roots, 0);
     for (size_t id = 0; id < state.queues.size(); ++id) {
       if (!state.queues[id].one_share) continue;
       const QueueAmounts& used = state.queues[id].pools[pool].used;
@@ -164,6 +200,7 @@ void QueueShares::Gather(int pool, QueueId id, int depth) {
 
 void QueueShares::Divide(int pool,
                          const QueueAmounts& total,
+                         const QueueAmounts& due,
                          const std::vector<QueueId>& level,
                          int depth) {
   std::vector<ShareClaim> claims(level.size());
@@ -185,7 +222,9 @@ void QueueShares::Divide(int pool,
         weight =
             std::max(part * kForgiven, part + state_.past_share * (part - own.past[r] / usage));
       }
-      claims[i] = {Left(level[i], own.quota[r], r),
+      // A quota that says nothing divides GPUs, but not CPU and memory: they come with the GPUs.
+      const bool all = own.quota[r] < 0 && r == kQueueGpu;
+      claims[i] = {all ? total[r] : Left(level[i], own.quota[r], r),
                    pools_[pool].requestable[level[i]][r],
                    pools_[pool].kept[level[i]][r],
                    weight,
@@ -194,12 +233,18 @@ void QueueShares::Divide(int pool,
                    queue.name};
     }
     const std::vector<int64_t> given = DivideShares(total[r], r == kQueueGpu ? kPpm : 1, claims);
-    for (size_t i = 0; i < level.size(); ++i) pools_[pool].fair[level[i]][r] = given[i];
+    for (size_t i = 0; i < level.size(); ++i) {
+      const int64_t quota = Left(level[i], state_.queues[level[i]].pools[pool].quota[r], r);
+      const int64_t most = quota < 0 ? due[r] : std::min(quota, due[r]);
+      pools_[pool].fair[level[i]][r] = given[i];
+      pools_[pool].due[level[i]][r] = std::max(given[i], std::min(most, claims[i].requestable));
+    }
   }
   if (depth >= kQueueDepthMax) return;
   for (QueueId id : level) {
     const std::vector<QueueId>& children = state_.queues[id].children;
-    if (!children.empty()) Divide(pool, pools_[pool].fair[id], children, depth + 1);
+    if (children.empty()) continue;
+    Divide(pool, pools_[pool].fair[id], pools_[pool].due[id], children, depth + 1);
   }
 }
 

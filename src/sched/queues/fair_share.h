@@ -1,10 +1,11 @@
 // Fair shares: what each queue is due, per resource and per level of the tree, top down.
 //
 // (1) Each queue gets min(quota, requestable), requestable being what it runs and waits for, up to
-// its limit. (2) What is left, less what queues keep of their quotas, goes by queue priority, high
-// to low, in proportion to the over-quota weights, in whole units, and no queue gets more than it
-// still asks for. Rounds continue while a round satisfies a queue. (3) What a priority's rounds
-// leave goes one unit each: largest remainder, oldest, name; only then come lower priorities.
+// its limit. Where that is more than there is, they divide it in proportion to their quotas. (2)
+// What is left, less what queues keep of their quotas, goes by queue priority, high to low, in
+// proportion to the over-quota weights, in whole units, and no queue gets more than it still asks
+// for. Rounds continue while a round satisfies a queue. (3) What a priority's rounds leave goes one
+// unit each: largest remainder, oldest, name; only then come lower priorities.
 //
 // - Threads: none needed; pure functions.
 #pragma once
@@ -18,7 +19,7 @@
 namespace swell::sched {
 
 struct ShareClaim {
-  int64_t quota = kUnlimited;  // kUnlimited: everything there is
+  int64_t quota = kUnlimited;  // kUnlimited: all it asks for, whatever the others get
   int64_t requestable = 0;
   int64_t kept = 0;  // of the quota: not for others, even if it is not asked for
   double weight = 1;
@@ -41,6 +42,9 @@ class QueueShares {
   // Running and waiting, subtree included.
   QueueAmounts Requested(int pool, QueueId queue) const;
   const QueueAmounts& Fair(int pool, QueueId queue) const { return pools_[pool].fair[queue]; }
+  // What it may take back: its fair share, and its quota even where quotas promise more than there
+  // is. Otherwise nobody could start a job that needs a whole quota.
+  const QueueAmounts& Due(int pool, QueueId queue) const { return pools_[pool].due[queue]; }
   const QueueAmounts& Total(int pool) const { return pools_[pool].total; }
 
  private:
@@ -49,9 +53,15 @@ class QueueShares {
     std::vector<QueueAmounts> requestable;  // up to the limits of the subtree
     std::vector<QueueAmounts> kept;         // by the queue, or by those below it together
     std::vector<QueueAmounts> fair;
+    std::vector<QueueAmounts> due;
   };
   void Gather(int pool, QueueId queue, int depth);
-  void Divide(int pool, const QueueAmounts& total, const std::vector<QueueId>& level, int depth);
+  // `total` is the fair share of the queue above the level, `due` what that queue is due.
+  void Divide(int pool,
+              const QueueAmounts& total,
+              const QueueAmounts& due,
+              const std::vector<QueueId>& level,
+              int depth);
   // What the queue keeps of its quota in the pool. Where one quota counts in all pools, what it
   // does not hold of it is kept in the first pools that have so much.
   int64_t KeptIn(int pool, QueueId id, int resource);

@@ -25,6 +25,24 @@ TEST(FairShare, QuotaFirstButNoMoreThanAsked) {
             (Gpus{2, 4}));
 }
 
+TEST(FairShare, QuotasOfMoreThanThereIsAreMetInProportion) {
+  EXPECT_EQ(Divide(8, {{.quota = 8, .requestable = 9}, {.quota = 8, .requestable = 9}}),
+            (Gpus{4, 4}));
+  EXPECT_EQ(Divide(9, {{.quota = 8, .requestable = 9}, {.quota = 4, .requestable = 4}}),
+            (Gpus{6, 3}));
+  EXPECT_EQ(Divide(8, {{.quota = 8, .requestable = 1}, {.quota = 8, .requestable = 9}}),
+            (Gpus{1, 7}))
+      << "what one does not ask goes to the others";
+  EXPECT_EQ(Divide(2, {{.quota = 100, .requestable = 9},
+                       {.quota = 1, .requestable = 1},
+                       {.quota = 0, .requestable = 9}}),
+            (Gpus{1, 1, 0}))
+      << "a quota of more than there is counts as all there is";
+  EXPECT_EQ(Divide(8, {{.quota = kUnlimited, .requestable = 8}, {.quota = 8, .requestable = 8}}),
+            (Gpus{8, 8}))
+      << "one without a bound takes nothing from the others";
+}
+
 TEST(FairShare, SurplusGoesByWeightInWholeUnits) {
   EXPECT_EQ(Divide(9, {{.quota = 0, .requestable = 9, .weight = 1},
                        {.quota = 0, .requestable = 9, .weight = 2}}),
@@ -59,6 +77,28 @@ TEST(FairShare, NoWeightNoSurplus) {
 TEST(FairShare, UnlimitedQuotaGetsWhatItAsks) {
   EXPECT_EQ(Divide(4, {{.quota = kUnlimited, .requestable = 3}, {.quota = 0, .requestable = 9}}),
             (Gpus{3, 1}));
+}
+
+// A node is lost, and the quotas promise more than what is left: also to those below them.
+TEST(FairShare, SharesAddUpToNoMoreThanTheClusterHas) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Node("n1", {.gpus = 4, .ready = false});
+  s.Queue(MakeQueue("dept", 8));
+  s.Queue(MakeQueue("one", 6, "dept"));
+  s.Queue(MakeQueue("two", 6, "dept"));
+  s.Queue(MakeQueue("all", kUnlimited));
+  for (const char* name : {"one", "two", "all"}) {
+    s.Group(name, {.queue = name});
+    s.Pods(name, 12, {.group = name, .gpus = 1});
+  }
+  s.Cycle(Only({}));
+  std::map<std::string, double> shares;
+  for (const Model::QueueView& view : s.model.Queues()) {
+    shares[view.name] = view.resources[0].fair_share;
+  }
+  EXPECT_EQ(shares,
+            (std::map<std::string, double>{{"all", 4}, {"dept", 4}, {"one", 2}, {"two", 2}}));
 }
 
 TEST(FairShare, SharesGoDownTheTree) {

@@ -279,13 +279,36 @@ void State::ForgetHomes() {
 }
 
 void State::SumPools() {
-  if (pool_facts.totals_version == versions.nodes && pool_facts.totals.size() == pools.size())
-    return;
-  pool_facts.totals_version = versions.nodes;
-  pool_facts.totals.assign(pools.size(), QueueAmounts{});
+  if (pool_facts.totals_version != versions.nodes || pool_facts.open.size() != pools.size()) {
+    pool_facts.totals_version = versions.nodes;
+    SumOpenNodes();
+  }
+  pool_facts.totals = pool_facts.open;
+  for (NodeId id : pool_facts.closed) AddHeld(nodes[id], pool_facts.totals[nodes[id].pool]);
+}
+
+// Adds what pods hold of a node and will hold.
+void State::AddHeld(const NodeState& node, QueueAmounts& total) const {
+  for (const Device& device : node.devices) {
+    total[kQueueGpu] += device.used_ppm - device.releasing_ppm;
+  }
+  for (size_t r = 0; r < node.ext_used.size(); ++r) {
+    total[kQueueGpu] += resource_gpus[r] * (node.ext_used[r] - node.ext_releasing[r]) * kPpm;
+  }
+  total[kQueueCpu] += node.used[kCpu] - node.releasing[kCpu];
+  total[kQueueMemory] += node.used[kMemory] - node.releasing[kMemory];
+}
+
+void State::SumOpenNodes() {
+  pool_facts.open.assign(pools.size(), QueueAmounts{});
+  pool_facts.closed.clear();
   for (NodeId id : index.by_rank) {
     const NodeState& node = nodes[id];
-    QueueAmounts& total = pool_facts.totals[node.pool];
+    if (!node.info.ready || node.info.unschedulable) {
+      pool_facts.closed.push_back(id);
+      continue;
+    }
+    QueueAmounts& total = pool_facts.open[node.pool];
     total[kQueueGpu] += node.allocatable[kGpu] * kPpm;
     for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
       total[kQueueGpu] += resource_gpus[r] * node.ext_allocatable[r] * kPpm;
@@ -310,7 +333,7 @@ void State::ChangePools(const std::function<void()>& change) {
   pool_facts.filters.assign(pools.size(), NodeFilter{});
   pool_facts.live = {static_cast<int>(pools.size()) - 1};
   ++versions.pools;
-  pool_facts.totals.clear();
+  pool_facts.open.clear();
   ChargePods(+1);
   versions.ranks_dirty = true;
   ++versions.model;

@@ -540,7 +540,7 @@ void State::RankNodes() {
   std::sort(index.by_rank.begin(), index.by_rank.end(),
             [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
   AssignPools(smallest_before != smallest_gpu_mib);
-  pool_facts.totals.clear();
+  pool_facts.open.clear();
   pool_facts.free_gpu_ppm.assign(pools.size(), 0);
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {

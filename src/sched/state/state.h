@@ -310,7 +310,9 @@ struct RecordIds {
 // What the nodes of each pool add up to; follows from nodes and pools.
 struct PoolFacts {
   std::vector<int> live;              // pools with nodes; at least one index
-  std::vector<QueueAmounts> totals;   // by pool, as of totals_version
+  std::vector<QueueAmounts> totals;   // by pool: `open`, and what is held of closed nodes
+  std::vector<QueueAmounts> open;     // by pool, as of totals_version
+  std::vector<NodeId> closed;         // cordoned or not ready: nobody starts there
   uint32_t totals_version = 0;        // of Versions::nodes
   std::vector<NodeFilter> filters;    // by pool
   std::vector<int64_t> free_gpu_ppm;  // by pool, in the future, parts of devices included
@@ -439,6 +441,8 @@ struct State {
   void RankQueues();
   void RankNodes();
   void SumPools();
+  void SumOpenNodes();
+  void AddHeld(const NodeState& node, QueueAmounts& total) const;
   void AssignPools(bool charges_changed);
   void ChangePools(const std::function<void()>& change);
   // Charges all pods to their queues (+1), or takes all charges away (-1). Queues and pools change

@@ -14,22 +14,22 @@ std::vector<QueueId> PathToRoot(const State& state, QueueId queue) {
   return path;
 }
 
-// With a fair share of zero, any use is too much.
-double Utilization(int64_t used, int64_t fair) {
-  if (fair <= 0) return used > 0 ? std::numeric_limits<double>::infinity() : 0;
-  return static_cast<double>(used) / static_cast<double>(fair);
+// For a queue that is due nothing, any use is too much.
+double Utilization(int64_t used, int64_t due) {
+  if (due <= 0) return used > 0 ? std::numeric_limits<double>::infinity() : 0;
+  return static_cast<double>(used) / static_cast<double>(due);
 }
 
 }  // namespace
 
-bool StaysWithinFairShare(const CycleContext& context,
-                          QueueId queue,
-                          int pool,
-                          const QueueAmounts& need) {
+bool StaysWithinDue(const CycleContext& context,
+                    QueueId queue,
+                    int pool,
+                    const QueueAmounts& need) {
   const QueueAmounts& used = context.state.queues[queue].pools[pool].used;
-  const QueueAmounts& fair = context.shares.Fair(pool, queue);
+  const QueueAmounts& due = context.shares.Due(pool, queue);
   for (int r = 0; r < kQueueResources; ++r) {
-    if (need[r] > 0 && used[r] + need[r] > fair[r]) return false;
+    if (need[r] > 0 && used[r] + need[r] > due[r]) return false;
   }
   return true;
 }
@@ -92,7 +92,7 @@ bool ReclaimRules::WithinItsQuota(QueueId victim, const QueueAmounts& charge) co
 
 bool ReclaimRules::MayMoveOthers() const {
   return std::all_of(used_before_.begin(), used_before_.end(), [this](const auto& level) {
-    return StaysWithinFairShare(context_, level.first, pool_, need_);
+    return StaysWithinDue(context_, level.first, pool_, need_);
   });
 }
 
@@ -134,24 +134,24 @@ bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmoun
   const auto [mine, theirs] = below_[victim];
   if (theirs == kNone) return false;
   const QueuePool& other = state_.queues[theirs].pools[pool_];
-  const QueueAmounts& their_fair = context_.shares.Fair(pool_, theirs);
-  const QueueAmounts& my_fair = context_.shares.Fair(pool_, mine);
+  const QueueAmounts& their_due = context_.shares.Due(pool_, theirs);
+  const QueueAmounts& my_due = context_.shares.Due(pool_, mine);
   const QueueAmounts lost = LostBy(theirs, losses);
   const QueueAmounts& mine_before = UsedBefore(mine);
   bool over_share = false;
   bool over_quota = false;
   for (int r = 0; r < kQueueResources; ++r) {
     const int64_t left = other.used[r] - lost[r];
-    if (more[r] > 0) over_share |= left > AllocatableShare(other, their_fair, r);
+    if (more[r] > 0) over_share |= left > AllocatableShare(other, their_due, r);
     if (more[r] > 0 && other.quota[r] >= 0) over_quota |= left > other.quota[r];
   }
   if (!over_share && !(over_quota && StaysWithinQuota(mine))) return false;
   for (int r = 0; r < kQueueResources; ++r) {
     // Against one who is due nothing, being due something is enough.
-    if (need_[r] == 0 || (their_fair[r] <= 0 && my_fair[r] > 0)) continue;
-    const double after = Utilization(mine_before[r] + need_[r], my_fair[r]);
+    if (need_[r] == 0 || (their_due[r] <= 0 && my_due[r] > 0)) continue;
+    const double after = Utilization(mine_before[r] + need_[r], my_due[r]);
     if (after <= 1) continue;
-    if (after >= Utilization(other.used[r] - lost[r] - more[r], their_fair[r])) return false;
+    if (after >= Utilization(other.used[r] - lost[r] - more[r], their_due[r])) return false;
   }
   return true;
 }

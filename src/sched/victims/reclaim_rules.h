@@ -1,10 +1,11 @@
 // ReclaimRules: which queue may reclaim from which, at every level of the queue tree.
 //
-// A queue may reclaim for a job that keeps it within its fair share. For each victim, the rules
-// compare the two queues just below the common ancestor:
+// A queue may reclaim for a job that keeps it within what it is due, its fair share or its quota
+// (QueueShares::Due). For each victim, the rules compare the two queues just below the common
+// ancestor:
 //   - the victim's queue must be over its fair share before the loss, or the reclaiming queue stays
 //     within its quota while the victim's queue is over its own;
-//   - at no level may the reclaiming queue end up over its fair share and relatively better served
+//   - at no level may the reclaiming queue end up over what it is due and relatively better served
 //     than the queue that lost;
 //   - a queue beyond its own quota may not take what others hold within theirs. They could take it
 //     back at once if quotas add up to more than the cluster has.
@@ -18,17 +19,14 @@
 
 namespace swell::sched {
 
-// Whether the queue stays within its fair share with `need`; only then may it reclaim.
-bool StaysWithinFairShare(const CycleContext& context,
-                          QueueId queue,
-                          int pool,
-                          const QueueAmounts& need);
+// Whether the queue stays within what it is due with `need`; only then may it reclaim.
+bool StaysWithinDue(const CycleContext& context, QueueId queue, int pool, const QueueAmounts& need);
 
 class ReclaimRules {
  public:
   ReclaimRules(const CycleContext& context, QueueId reclaimer, int pool, const QueueAmounts& need);
 
-  // Whether the reclaimer's own queue and all above it stay within their fair shares: then the job
+  // Whether the reclaimer's own queue and all above it stay within what they are due: then the job
   // may make others move.
   bool MayMoveOthers() const;
   // Whether a victim queue may lose `more`, given the state and what goes with it.

@@ -36,8 +36,8 @@ TEST(ReclaimRules, AQueueReclaimsUpToItsFairShare) {
   Job(s, "b", 2, 3);
   TestCycle cycle(s);
   const int pool = cycle.state.pool_facts.live.front();
-  EXPECT_TRUE(StaysWithinFairShare(cycle.context, cycle.Queue("b"), pool, Gpus(2)));
-  EXPECT_FALSE(StaysWithinFairShare(cycle.context, cycle.Queue("b"), pool, Gpus(3)));
+  EXPECT_TRUE(StaysWithinDue(cycle.context, cycle.Queue("b"), pool, Gpus(2)));
+  EXPECT_FALSE(StaysWithinDue(cycle.context, cycle.Queue("b"), pool, Gpus(3)));
   EXPECT_EQ(RulesFor(cycle, "b", 2).MayLose(), std::vector<QueueId>{cycle.Queue("a")});
 }
 
