@@ -1,6 +1,7 @@
 #include "sched/placement/gang.h"
 
 #include "base/strings.h"
+#include "sched/placement/packing.h"
 #include "sched/placement/topology.h"
 #include "sched/queues/lending.h"
 #include "sched/state/amount_text.h"
@@ -149,7 +150,13 @@ bool PlaceAll(Statement& trial,
     return PlaceOne(trial, state, pod, tense, filter);
   };
   if (HasTopology(state.groups[group])) {
-    return PlaceInTopology(trial, state, group, pods, place, within);
+    const PlacePods together = [&](const std::vector<PodId>& some, const NodeFilter* filter) {
+      return PlacePacked(trial, state, some, tense, filter);
+    };
+    return PlaceInTopology(trial, state, group, pods, place, together, within);
+  }
+  if (const std::optional<bool> packed = PlacePacked(trial, state, pods, tense, within)) {
+    return *packed;
   }
   const Statement::Mark mark = trial.Checkpoint();
   for (size_t i = 0; i < pods.size(); ++i) {

@@ -466,6 +466,11 @@ DeviceSet ChooseDevices(const State& state,
   return set;
 }
 
+NodeId FirstFitting(
+    State& state, PodId pod, const RankBitmap& nodes, Tense tense, const NodeFilter* filter) {
+  return FirstIn(state, pod, nodes, tense, filter, {});
+}
+
 Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
   const ShapeId shape_id = state.pods[pod].shape;
   const SpreadMinima minima = ComputeSpreadMinima(state, shape_id, tense);

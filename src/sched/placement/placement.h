@@ -66,6 +66,10 @@ Lack WhyNotBesidesRoom(
 bool Fits(State& state, PodId pod, NodeId node, Tense tense);
 // The devices the pod would get on a node that it fits.
 DeviceSet ChooseDevices(const State& state, const Shape& shape, const NodeState& node, Tense tense);
+// The first of the nodes, which are ranks, that the pod fits; its requests must not depend on other
+// pods. `filter` null: all of them.
+NodeId FirstFitting(
+    State& state, PodId pod, const RankBitmap& nodes, Tense tense, const NodeFilter* filter);
 // `filter` null: all nodes.
 Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter = nullptr);
 

@@ -158,8 +158,11 @@ std::vector<Domain> Domains(const State& state,
 // One descent: places the units of a tree, each within a domain that its level asks for.
 class Descent {
  public:
-  Descent(Statement& trial, const State& state, const PlacePod& place)
-      : trial_(trial), state_(state), place_(place) {}
+  Descent(Statement& trial,
+          const State& state,
+          const PlacePod& place,
+          const PlacePods& together = nullptr)
+      : trial_(trial), state_(state), place_(place), together_(together) {}
 
   bool Place(const Unit& unit, const NodeFilter* within) {
     const std::string& key = unit.topology.required;
@@ -193,11 +196,9 @@ class Descent {
 
   bool PlaceInside(const Unit& unit, const NodeFilter* within) {
     const Statement::Mark mark = trial_.Checkpoint();
-    for (PodId pod : unit.pods) {
-      if (!place_(pod, within)) {
-        trial_.Rollback(mark);
-        return false;
-      }
+    if (!PlaceOwn(unit, within)) {
+      trial_.Rollback(mark);
+      return false;
     }
     for (const Unit& child : unit.children) {
       if (HasPods(child) && !Place(child, within)) {
@@ -208,9 +209,19 @@ class Descent {
     return true;
   }
 
+  // The pods of the unit itself.
+  bool PlaceOwn(const Unit& unit, const NodeFilter* within) {
+    const std::optional<bool> placed =
+        together_ ? together_(unit.pods, within) : std::optional<bool>();
+    if (placed) return *placed;
+    return std::all_of(unit.pods.begin(), unit.pods.end(),
+                       [&](PodId pod) { return place_(pod, within); });
+  }
+
   Statement& trial_;
   const State& state_;
   const PlacePod& place_;
+  const PlacePods together_;  // may be null
 };
 
 // Labels of which all pods have to share a value, since they require each other near.
@@ -251,6 +262,7 @@ bool PlaceInTopology(Statement& trial,
                      GroupId id,
                      const std::vector<PodId>& pods,
                      const PlacePod& place,
+                     const PlacePods& together,
                      const NodeFilter* within) {
   const GroupState& group = state.groups[id];
   Unit root = MakeUnit(state, group, pods, kNone, 0);
@@ -260,7 +272,7 @@ bool PlaceInTopology(Statement& trial,
     root.topology = group.info->topology;
     root.pods = pods;
   }
-  return Descent(trial, state, place).Place(root, within);
+  return Descent(trial, state, place, together).Place(root, within);
 }
 
 bool PlaceNear(Statement& trial,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sched/placement/placement.h"
@@ -15,12 +16,15 @@ namespace swell::sched {
 bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter);
 // Places one pod within the nodes given, somehow; null filter: all nodes.
 using PlacePod = std::function<bool(PodId, const NodeFilter*)>;
-// Places all pods or returns false with the trial as it was.
+// Places pods within the nodes given together, as PlacePacked does.
+using PlacePods = std::function<std::optional<bool>(const std::vector<PodId>&, const NodeFilter*)>;
+// Places all pods or returns false with the trial as it was. `together` null: each by itself.
 bool PlaceInTopology(Statement& trial,
                      const State& state,
                      GroupId group,
                      const std::vector<PodId>& pods,
                      const PlacePod& place,
+                     const PlacePods& together,
                      const NodeFilter* within);
 
 // The same, in one tense, for pods that by their own inter-pod affinity must be near each other:

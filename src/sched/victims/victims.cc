@@ -290,7 +290,7 @@ bool Search::PlacePods() {
     const PlacePod place = [this](PodId pod, const NodeFilter* filter) {
       return Place(pod, filter);
     };
-    const bool placed = PlaceInTopology(trial_, state_, group_, pods_, place, filter_);
+    const bool placed = PlaceInTopology(trial_, state_, group_, pods_, place, nullptr, filter_);
     DropRolledBack();
     return placed;
   }
