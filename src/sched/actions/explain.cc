@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -71,6 +72,9 @@ class Explainer {
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   std::string HeldText(GroupId id) const;
   std::string MissingLabels(const Shape& shape) const;
+  // Whether the job may take back nothing, although others hold more than they are due.
+  bool IsBeyondItsShare(GroupId id, const std::vector<PodId>& pods);
+  bool OthersHoldMore(QueueId queue, int pool);
   std::string TooLargeShare(const Shape& shape) const;
   std::string TooLargeExtended(const Shape& shape) const;
   std::vector<std::string> OfferedResources() const;
@@ -85,6 +89,7 @@ class Explainer {
   CycleContext& context_;
   State& state_;
   NodeDiagnoser nodes_;
+  std::map<int, std::vector<QueueId>> hold_more_;  // by pool: projects with more GPUs than is due
 };
 
 // The resource that exceeds every suitable node even when it is empty; empty if none does.
@@ -288,6 +293,7 @@ uint64_t Explainer::Summary(GroupId id) {
   sum.Add(first.size());
   sum.Add(static_cast<uint64_t>(first.front()));
   if (const std::string* said = Said(id)) sum.Add(StableHash(*said));
+  sum.Add(IsBeyondItsShare(id, first) ? 1 : 0);
   return sum.Total();
 }
 
@@ -458,11 +464,12 @@ Explainer::DomainLack Explainer::LackingDomain(GroupId id, const std::vector<Pod
 
 Explainer::DomainLack Explainer::LackingPool(GroupId id, const std::vector<PodId>& pods) {
   const OpenPools open = nodes_.OpenTo(id);
-  if (pods.size() < 2 || std::count(open.open.begin(), open.open.end(), 1) < 2) return {};
+  const auto& closed = open.why_closed;
+  if (pods.size() < 2 || std::count(closed.begin(), closed.end(), "") < 2) return {};
   struct Room {
     int64_t now = 0, when_empty = 0;
   };
-  std::vector<Room> rooms(open.open.size());
+  std::vector<Room> rooms(closed.size());
   const ShapeId shape = state_.pods[Hardest(pods)].shape;
   for (NodeId node_id : state_.index.by_rank) {
     const NodeState& node = state_.nodes[node_id];
@@ -521,6 +528,27 @@ std::string Explainer::HeldText(GroupId id) const {
                 " held for it");
 }
 
+bool Explainer::OthersHoldMore(QueueId queue, int pool) {
+  const auto [known, added] = hold_more_.try_emplace(pool);
+  for (size_t id = 0; added && id < state_.queues.size(); ++id) {
+    const QueueState& each = state_.queues[id];
+    const int64_t due = context_.shares.Due(pool, static_cast<QueueId>(id))[kQueueGpu];
+    if (each.children.empty() && each.pools[pool].used[kQueueGpu] > due) {
+      known->second.push_back(static_cast<QueueId>(id));
+    }
+  }
+  return std::any_of(known->second.begin(), known->second.end(),
+                     [queue](QueueId other) { return other != queue; });
+}
+
+bool Explainer::IsBeyondItsShare(GroupId id, const std::vector<PodId>& pods) {
+  if (state_.counts.known_queues < 2) return false;
+  const QueueId queue = state_.groups[id].queue;
+  const int pool = state_.PoolOf(id);
+  return OthersHoldMore(queue, pool) &&
+         !StaysWithinDue(context_, queue, pool, NeedOf(state_, pods));
+}
+
 void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
   const PodId hardest = Hardest(pods);
   const Diagnosis& d = nodes_.Diagnose(hardest);
@@ -537,6 +565,10 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   const bool suits = d.largest != CoreAmounts{};
   const std::string* said = Said(id);
   if (suits && said != nullptr) waiting.reason += StrCat("; ", *said);
+  if (suits && IsBeyondItsShare(id, pods)) {
+    waiting.reason += StrCat("; with it project ", state_.queues[state_.groups[id].queue].name,
+                             " would hold more than its fair share, so it reclaims nothing");
+  }
   if (!MayPreempt(state_, id, pods)) {
     waiting.reason += state_.groups[id].may_preempt
                           ? "; it may not preempt others now: the preemptionPolicy of its pods is "

@@ -293,6 +293,46 @@ TEST(Explain, MembersBeyondTheMinimumOfAJobThatRunsAreToldApart) {
   }
 }
 
+TEST(Explain, AJobBeyondItsProjectsShareIsToldWhyItReclaimsNothing) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Node("n1", {.gpus = 4});
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  s.Group("wide", {.min = 8, .queue = "a"});
+  s.Pods("wide", 8, {.group = "wide", .gpus = 1, .on = "n0"});
+  s.Group("whole", {.queue = "b"});
+  s.Pod("whole-0", {.group = "whole", .gpus = 8});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("whole"), nullptr);
+  EXPECT_EQ(s.WaitingOf("whole")->reason,
+            "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. Needs 8 GPUs; 4 free; with it "
+            "project b would hold more than its fair share, so it reclaims nothing.");
+}
+
+TEST(Explain, PoolsWhereAProjectMayHoldNoMoreAreToldApart) {
+  Scenario s;
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  s.Node("n0", {.gpus = 8, .labels = {{"kind", "new"}}});
+  s.Node("n1", {.gpus = 8, .labels = {{"kind", "old"}}});
+  QueueInfo a = MakeQueue("a", 0);
+  a.pools = {{"new", {4, 4, 1}, {}, {}}, {"old", {4, kUnlimited, 1}, {}, {}}};
+  s.Queue(a);
+  s.Group("large", {.queue = "a", .minutes_old = 30});
+  s.Pod("large-0", {.group = "large", .gpus = 8});
+  s.Group("small", {.queue = "a", .minutes_old = 20});
+  s.Pod("small-0", {.group = "small", .gpus = 4});
+  s.Group("third", {.queue = "a"});
+  s.Pod("third-0", {.group = "third", .gpus = 4});
+  s.Cycle();
+  ASSERT_EQ(s.NodeOf("large-0") + s.NodeOf("small-0"), "n1n0");
+  ASSERT_NE(s.WaitingOf("third"), nullptr);
+  EXPECT_EQ(s.WaitingOf("third")->reason,
+            "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) were in node pools "
+            "where project a may not hold so much. Needs 4 GPUs; 0 free.");
+}
+
 TEST(Explain, SaysNothingInACycleThatIsNotAskedTo) {
   Scenario s;
   s.Node("n0", {.gpus = 1});

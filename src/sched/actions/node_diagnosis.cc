@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
 #include "sched/state/unhealthy.h"
 
@@ -218,22 +219,43 @@ std::string LacksText(const NodeLacks& lacks) {
   return Join(parts, ", ");
 }
 
+// Whether limits and quotas let the group start in the pool, as far as they differ between pools.
+bool NodeDiagnoser::FitsBoundsIn(GroupId id, int pool) {
+  const GroupState& group = state_.groups[id];
+  bool bounded = false;
+  state_.ForQueues(group.queue, [&](const QueueState& queue) {
+    for (int r = 0; r < kQueueResources; ++r) {
+      bounded |= !queue.one_share && queue.pools[pool].limit[r] >= 0;
+      bounded |= !queue.one_share && !group.preemptible && queue.pools[pool].quota[r] >= 0;
+    }
+  });
+  if (!bounded) return true;
+  const Needed needed = NeededPods(state_, id);
+  std::vector<PodId> first = needed.met ? ElasticPods(state_, id) : needed.pods;
+  if (needed.met && first.size() > 1) first.resize(1);
+  return FitsQueues(state_, group, first, pool, Tense::kFuture);
+}
+
 OpenPools NodeDiagnoser::OpenTo(GroupId id) {
   const GroupState& group = state_.groups[id];
-  OpenPools pools;
   const std::vector<int> candidates = state_.PoolsFor(id);
-  for (const int pool : candidates) {
-    if (pool == kNone) return {};
-    pools.open.resize(state_.pools.size());
-    pools.open[pool] = 1;
-    state_.ForQueues(group.queue, [&](const QueueState& queue) {
-      if (queue.pools[pool].closed) pools.open[pool] = 0;
-    });
-  }
-  pools.why_closed =
+  if (std::find(candidates.begin(), candidates.end(), kNone) != candidates.end()) return {};
+  const std::string closed =
       candidates.size() < state_.pool_facts.live.size()
           ? "node(s) were in other node pools than its pods"
           : StrCat("node(s) were in node pools closed to project ", group.queue_name);
+  OpenPools pools;
+  pools.why_closed.assign(state_.pools.size(), closed);
+  for (const int pool : candidates) {
+    bool open = true;
+    state_.ForQueues(group.queue,
+                     [&](const QueueState& queue) { open &= !queue.pools[pool].closed; });
+    if (!open) continue;
+    pools.why_closed[pool] = FitsBoundsIn(id, pool)
+                                 ? ""
+                                 : StrCat("node(s) were in node pools where project ",
+                                          group.queue_name, " may not hold so much");
+  }
   return pools;
 }
 
@@ -248,7 +270,7 @@ const Diagnosis& NodeDiagnoser::Diagnose(PodId pod) {
   int available = 0;
   for (NodeId id : state_.index.by_rank) {
     if (!pools.Has(state_.nodes[id])) {
-      ++lacks.others[pools.why_closed];
+      ++lacks.others[pools.why_closed[state_.nodes[id].pool]];
       continue;
     }
     CountLacks(pod, id, minima, lacks);

@@ -17,9 +17,12 @@ namespace swell::sched {
 
 // Where a group's work may run.
 struct OpenPools {
-  std::vector<uint8_t> open;  // by pool; empty: all nodes are alike
-  std::string why_closed;     // what is said of nodes in the others
-  bool Has(const NodeState& node) const { return open.empty() || open[node.pool] != 0; }
+  // By pool: what is said of its nodes; an empty text: they are open. No texts: all nodes are
+  // alike.
+  std::vector<std::string> why_closed;
+  bool Has(const NodeState& node) const {
+    return why_closed.empty() || why_closed[node.pool].empty();
+  }
   auto operator<=>(const OpenPools&) const = default;
 };
 
@@ -59,6 +62,7 @@ class NodeDiagnoser {
   void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, NodeLacks& lacks);
 
  private:
+  bool FitsBoundsIn(GroupId id, int pool);
   void CountRoomLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks);
   bool CountKindLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
