@@ -23,6 +23,10 @@ constexpr int64_t kStepMax = int64_t{1} << 53;
 // Sizes that did not pay are tried again after so long, and as long as the job had run: so each
 // retry waits longer than the one before.
 constexpr Duration kRetryAfter = std::chrono::hours(6);
+// The SDK knows the noise after a hundred steps. A script that does not know it some steps later
+// cannot measure it, and slow steps must not hold a size for long.
+constexpr int64_t kStepsForNoise = 150;
+constexpr Duration kWaitForNoise = std::chrono::minutes(10);
 // A step with so many times the records, or so many times fewer, has another batch.
 constexpr double kOtherBatch = 1.25;
 
@@ -226,7 +230,11 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
     const std::chrono::duration<double> took = context_.clock.Steady() - *resized;
     state.resize_s = std::min(kResizeSecondsMax, took.count());
   }
-  if (!std::exchange(known.warm, true)) return;
+  if (!std::exchange(known.warm, true)) {
+    known.first_step = newest->step;
+    known.first_report = context_.clock.Steady();
+    return;
+  }
   FollowGpuType(round, known);
   // A job that chooses its batch by goodput changes it without being another job.
   if (round.target.batch != goodput::BatchRule::kChosen) FollowBatch(round, known, newest->batch);
@@ -252,7 +260,19 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   }
   state.Add(members, seen);
   ++known.fresh;
-  if (known.fresh >= round.target.observations) NoteMeasured(round, known);
+  if (known.fresh < round.target.observations) return;
+  if (AwaitsNoise(round, known)) {
+    return SetDecision(known, "Waits for the noise of the gradient, which takes 100 steps");
+  }
+  NoteMeasured(round, known);
+}
+
+bool GoodputScaler::AwaitsNoise(const Round& round, const Known& known) const {
+  const int64_t members = known.state.members + round.target.others;
+  const int64_t ranks = members * std::max<int64_t>(1, round.target.ranks_per_member);
+  if (round.target.batch == goodput::BatchRule::kConstant || ranks < 2) return false;
+  return known.state.noise == 0 && known.step - known.first_step < kStepsForNoise &&
+         context_.clock.Steady() - known.first_report < kWaitForNoise;
 }
 
 // It took until the first report, at most.

@@ -53,15 +53,17 @@ class GoodputScaler final : public JobScaler {
  private:
   struct Known : ScaleObservation {
     GoodputState state;
-    std::string memory;      // the annotation, as written
-    bool held = false;       // somebody else set the number of members
-    int64_t step = -1;       // of the observation before
-    int64_t fresh = 0;       // observations of the present size
-    bool warm = false;       // the first observation of this size was skipped: it says little
-    double batch = 0;        // records of a step at this size; 0: not known yet
-    bool noise = false;      // this size measures the gradient's noise; one rank alone cannot
-    int other_batch = 0;     // observations in a row whose steps had clearly more or fewer
-    bool went_back = false;  // it shrinks, because what it tried did not pay
+    std::string memory;       // the annotation, as written
+    bool held = false;        // somebody else set the number of members
+    int64_t step = -1;        // of the observation before
+    int64_t fresh = 0;        // observations of the present size
+    bool warm = false;        // the first observation of this size was skipped: it says little
+    int64_t first_step = 0;   // of the present size that was reported
+    SteadyTime first_report;  // when that was
+    double batch = 0;         // records of a step at this size; 0: not known yet
+    bool noise = false;       // this size measures the gradient's noise; one rank alone cannot
+    int other_batch = 0;      // observations in a row whose steps had clearly more or fewer
+    bool went_back = false;   // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report
     bool is_new = false;                // nothing was known of the job when this process saw it
     std::string first;                  // the uid of the first member's pod
@@ -79,6 +81,8 @@ class GoodputScaler final : public JobScaler {
   Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);
   void FindMembers(Round& round) const;
   void Observe(const Round& round, Known& known);
+  // Whether the job may still learn what a larger batch is worth, at this size.
+  bool AwaitsNoise(const Round& round, const Known& known) const;
   // The job has another number of members: what is measured from now on belongs to that size.
   void EnterSize(int64_t members, Known& known) const;
   // With GPUs of another type the size is measured anew.

@@ -250,6 +250,34 @@ TEST_F(GoodputScalerTest, ALargerBatchCountsByTheNoiseOfItsGradients) {
   ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 6; }, kLong)) << Decision("t");
 }
 
+TEST_F(GoodputScalerTest, ASizeIsNotLeftBeforeTheNoiseIsKnown) {
+  // A second member adds nothing, and only two members can measure the noise.
+  for (const char* batch : {"PerReplica", "Goodput, max: 40"}) {
+    const std::string name = batch[0] == 'P' ? "t" : "chosen";
+    cluster_.AddNode("node-" + name, 4);
+    noise_ = 0;
+    Create(name, 1, 4, "Goodput", batch);
+    Train(name, 1);
+    ASSERT_TRUE(cluster_.Until(
+        [&] { return Decision(name).starts_with("Waits for the noise of the gradient"); }, kLong))
+        << Decision(name);
+    cluster_.Run(std::chrono::minutes(1));
+    EXPECT_EQ(Replicas(name), 2) << Decision(name);
+    EXPECT_NE(MeasuredAt(name), 2);
+    noise_ = 20;
+    ASSERT_TRUE(cluster_.Until([&] { return Replicas(name) == 1; }, kLong)) << Decision(name);
+    const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/" + name);
+    EXPECT_EQ(json::GetInt(*job, {"status", "goodput", "noiseRecords"}), 20);
+  }
+}
+
+TEST_F(GoodputScalerTest, AScriptWithoutNoiseIsNotWaitedForForEver) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6, "Goodput", "PerReplica");
+  Train("t", 1);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, 2 * kLong)) << Decision("t");
+}
+
 TEST_F(GoodputScalerTest, WithoutNoiseALargerBatchIsWorthNothing) {
   of_member_ = true;
   noise_ = 0.5;
