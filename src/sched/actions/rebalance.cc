@@ -240,6 +240,15 @@ class Rebalancing {
   int tries_ = 0;
 };
 
+// The size for which members are added: up to there each adds most on average.
+int64_t AimOf(const goodput::Curve& curve, int64_t members) {
+  for (int64_t to = members + 1; to <= curve.members_max(); ++to) {
+    const int64_t each = (curve.Utility(to) - curve.Utility(members)) / (to - members);
+    if (each >= curve.Gain(members)) return to;
+  }
+  return members + 1;
+}
+
 class Rebalance final : public Action {
  public:
   std::string_view Name() const override { return "rebalance"; }
@@ -250,11 +259,12 @@ class Rebalance final : public Action {
     const State& state = context.state;
     const GroupState& winner = state.groups[evictions.beneficiary];
     const GroupState& loser = state.groups[state.pods[victim].group];
-    const int64_t to = CurveMembers(state, evictions.beneficiary);
+    const int64_t before = CurveMembers(state, evictions.beneficiary) - 1;
+    const int64_t aim = AimOf(winner.curve, before);
     const int64_t left = loser.sets[loser.curve_set].holding;
     const auto gave = static_cast<int64_t>(evictions.victims.size());
-    return StrCat("a member adds more there: ", ChangeText(winner.curve, to - 1, to),
-                  " goodput with ", to, " members, against ",
+    return StrCat("a member adds more there: ", ChangeText(winner.curve, before, aim),
+                  " goodput with ", aim, " members, against ",
                   ChangeText(loser.curve, left + gave, left), " here with ", left);
   }
   void Run(CycleContext& context) const override {
