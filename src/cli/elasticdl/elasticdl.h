@@ -55,6 +55,8 @@ Result<std::vector<ModelPart>> ReadModel(JobFlags& flags);
 Status CheckModelDef(const JobFlags& flags,
                      const std::string& folder,
                      const std::vector<ModelPart>& parts);
+// Misuse where the model's own file is another framework's, as those of ElasticDL's tutorials are.
+Status CheckFramework(const JobFlags& flags, const std::vector<ModelPart>& parts);
 std::string ModelMapName(const JobFlags& flags);
 json::Value MakeModelMap(const JobFlags& flags, const std::vector<ModelPart>& parts);
 // Misuse naming the flag whose value is invalid. `getenv` for --populate_env_names.

@@ -251,5 +251,31 @@ TEST_F(ElasticdlTest, AModelThatIsNotInTheZooIsRefusedAtOnce) {
   EXPECT_TRUE(out_.ends_with(" sends 1 Python file along.\n")) << out_;
 }
 
+TEST_F(ElasticdlTest, AModelOfAnotherFrameworkIsRefusedAtOnce) {
+  const auto train = [this](std::string_view text) {
+    EXPECT_TRUE(WriteFileAtomically(model_, text).ok());
+    return Train({"--training_data=/d", "--yaml"});
+  };
+  EXPECT_EQ(train("import numpy as np\nimport tensorflow as tf\ndef loss(o, l): ...\n"), 2);
+  EXPECT_TRUE(
+      err_.starts_with("elasticdl train: --model_file: mnist_functional_api.py imports "
+                       "tensorflow and no torch, but model files are PyTorch's here"))
+      << err_;
+  EXPECT_EQ(train("from tensorflow.keras import layers\r\n"), 2);
+  EXPECT_EQ(train("import torch\nimport tensorflow as tf\n"), 0) << err_;
+  EXPECT_EQ(train("from torch import nn\nimport tensorflow_datasets\n"), 0) << err_;
+  EXPECT_EQ(train("# import tensorflow\nfrom own import model\n"), 0) << err_;
+  // Only the model's own file counts.
+  EXPECT_TRUE(WriteFileAtomically(models_.File("other.py"), "import tensorflow\n").ok());
+  EXPECT_EQ(
+      Run({"elasticdl", "train", "--job_name=job", "--image_name=i", "--training_data=/d",
+           "--model_zoo=" + models_.path(), "--model_def=mnist_functional_api.model", "--yaml"}),
+      0)
+      << err_;
+  EXPECT_EQ(Run({"elasticdl", "train", "--job_name=job", "--image_name=i", "--training_data=/d",
+                 "--model_zoo=" + models_.path(), "--model_def=other.model", "--yaml"}),
+            2);
+}
+
 }  // namespace
 }  // namespace swell::cli

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/nearest_word.h"
 #include "base/strings.h"
+#include "base/words.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/flags.h"
 #include "cli/jobs/pytorch_spec.h"
@@ -45,6 +46,31 @@ Status CollectZoo(const std::string& root,
     }
   }
   return Status::Ok();
+}
+
+std::string ModuleOf(const ModelPart& part) {
+  std::string module = part.path.substr(0, part.path.size() - std::string_view(".py").size());
+  std::replace(module.begin(), module.end(), '/', '.');
+  return module;
+}
+
+// Whether the part is the file that --model_file or --model_def names: MODULE.NAME, or a module
+// whose model has the usual name.
+bool IsModel(const JobFlags& flags, const ModelPart& part) {
+  const std::string& said = flags.model_def;
+  const std::string module = ModuleOf(part);
+  return !flags.model_file.empty() || module == said || module == said.substr(0, said.rfind('.'));
+}
+
+// "import NAME", "from NAME.x import y", "import NAME as n", at any depth.
+bool Imports(std::string_view text, std::string_view name) {
+  for (std::string_view line : Split(text, '\n')) {
+    const std::vector<std::string_view> words = SplitWords(line);
+    if (words.size() < 2 || (words[0] != "import" && words[0] != "from")) continue;
+    const std::string_view module = words[1].substr(0, words[1].find_first_of(".,;\r"));
+    if (module == name) return true;
+  }
+  return false;
 }
 
 // "cpu=1,memory=4096Mi,gpu=1,disk=10Gi".
@@ -287,15 +313,12 @@ Status CheckModelDef(const JobFlags& flags,
                      const std::string& folder,
                      const std::vector<ModelPart>& parts) {
   if (parts.empty() || !flags.model_file.empty()) return Status::Ok();
-  // MODULE.NAME, or a module whose model has the usual name.
   const std::string& said = flags.model_def;
   const std::string module = said.substr(0, said.rfind('.'));
   std::vector<std::string> modules;
   for (const ModelPart& part : parts) {
-    std::string one = part.path.substr(0, part.path.size() - std::string_view(".py").size());
-    std::replace(one.begin(), one.end(), '/', '.');
-    if (one == said || one == module) return Status::Ok();
-    modules.push_back(std::move(one));
+    if (IsModel(flags, part)) return Status::Ok();
+    modules.push_back(ModuleOf(part));
   }
   const std::string near = NearestName(module, modules);
   constexpr size_t kModulesShown = 10;
@@ -306,6 +329,20 @@ Status CheckModelDef(const JobFlags& flags,
     hint = StrCat("; it has ", Join(modules, ", "));
   }
   return Misuse(StrCat("--model_def ", Quote(said), ": ", folder, " has no such module", hint));
+}
+
+Status CheckFramework(const JobFlags& flags, const std::vector<ModelPart>& parts) {
+  for (const ModelPart& part : parts) {
+    if (!IsModel(flags, part) || Imports(part.text, "torch")) continue;
+    for (const char* other : {"tensorflow", "keras", "elasticdl"}) {
+      if (!Imports(part.text, other)) continue;
+      return Misuse(StrCat(flags.model_file.empty() ? "--model_def: " : "--model_file: ", part.path,
+                           " imports ", other,
+                           " and no torch, but model files are PyTorch's here; elasticdl zoo init "
+                           "writes an example"));
+    }
+  }
+  return Status::Ok();
 }
 
 std::string ModelMapName(const JobFlags& flags) { return StrCat("elasticdl-model-", flags.name); }

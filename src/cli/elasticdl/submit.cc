@@ -51,6 +51,7 @@ class SubmitAction final : public Action {
     const std::string folder = flags_.model_zoo.empty() ? "." : flags_.model_zoo;
     SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags_));
     SWELL_RETURN_IF_ERROR(CheckModelDef(flags_, folder, parts));
+    SWELL_RETURN_IF_ERROR(CheckFramework(flags_, parts));
     auto getenv = session.env().getenv;
     if (yaml_) {
       TellWithoutEffect(session);
