@@ -59,6 +59,15 @@ class ServingFilter {
   const ServingType* type_ = nullptr;
 };
 
+// How an update replaces replicas: how many more, and how many fewer, there may be meanwhile.
+struct UpdatePace {
+  std::string max_surge, max_unavailable;
+
+  void Declare(Flags& flags);
+  // What is not set stays as it is.
+  void Set(json::Value& deployment) const;
+};
+
 // `ns` empty: all namespaces, or those of the user.
 Result<std::vector<Serving>> ListServings(Session& session,
                                           Api& api,

@@ -169,9 +169,7 @@ class ServeStartAction : public Action {
   void DeclareRest(Flags& flags) {
     flags.Group("Health and updates");
     for (ProbeFlags& probe : probes_) probe.Declare(flags);
-    flags.Text("--max-surge", &max_surge_, "N|PERCENT", "replicas beyond the number in an update");
-    flags.Text("--max-unavailable", &max_unavailable_, "N|PERCENT",
-               "replicas that may be missing in an update");
+    pace_.Declare(flags);
     for (const char* name : {"--enable-istio", "--expose-service"}) {
       flags.Refuse(name, "Swell has no Istio; kubectl expose makes a Service of another type");
     }
@@ -301,14 +299,7 @@ class ServeStartAction : public Action {
               json::Object{{"metadata", json::Object{{"labels", Labels()},
                                                      {"annotations", std::move(pod_annotations)}}},
                            {"spec", std::move(pod)}}}}}};
-    const auto bound = [&deployment](std::string_view field, const std::string& text) {
-      if (text.empty()) return;
-      const std::optional<int64_t> number = ParseInt(text);
-      json::Set(deployment, {"spec", "strategy", "rollingUpdate", field},
-                number ? json::Value(*number) : json::Value(text));
-    };
-    bound("maxSurge", max_surge_);
-    bound("maxUnavailable", max_unavailable_);
+    pace_.Set(deployment);
     return deployment;
   }
 
@@ -357,7 +348,8 @@ class ServeStartAction : public Action {
 
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, temp_dirs_,
       config_files_;
-  std::string version_, max_surge_, max_unavailable_;
+  std::string version_;
+  UpdatePace pace_;
   int64_t replicas_ = 1, gpu_memory_gib_ = 0, gpu_percent_ = 0;
   std::array<ProbeFlags, 3> probes_{{{"liveness"}, {"readiness"}, {"startup"}}};
   json::Object config_data_;  // of spec_.config_map

@@ -246,6 +246,13 @@ TEST_F(ArenaServeTest, UpdateChangesWhatIsSaid) {
   EXPECT_EQ(json::GetString(Container(deployment), {"resources", "requests", "nvidia.com/gpu"}),
             "2");
   EXPECT_EQ(json::GetArray(Container(deployment), {"env"}).size(), 2U);
+  ASSERT_EQ(Run({"arena", "serve", "update", "custom", "--name=bert", "--max-surge=0",
+                 "--max-unavailable=50%"}),
+            0)
+      << err_;
+  const json::Value paced = Get(kDeployments, "bert-v1-custom-serving");
+  EXPECT_EQ(json::GetInt(paced, {"spec", "strategy", "rollingUpdate", "maxSurge"}, 1), 0);
+  EXPECT_EQ(json::GetString(paced, {"spec", "strategy", "rollingUpdate", "maxUnavailable"}), "50%");
   EXPECT_EQ(Run({"arena", "serve", "update", "custom", "--name=bert"}), 2);
   EXPECT_EQ(Run({"arena", "serve", "update", "triton", "--name=bert", "--replicas=1"}), 1);
 }

@@ -4,6 +4,24 @@
 #include "cli/key_values.h"
 
 namespace swell::cli::arena {
+
+void UpdatePace::Declare(Flags& flags) {
+  flags.Text("--max-surge", &max_surge, "N|PERCENT",
+             "replicas beyond the number in an update (default 25%)");
+  flags.Text("--max-unavailable", &max_unavailable, "N|PERCENT",
+             "replicas that may be missing in an update (default 25%)");
+}
+
+void UpdatePace::Set(json::Value& deployment) const {
+  for (const auto& [field, text] :
+       {std::pair("maxSurge", &max_surge), std::pair("maxUnavailable", &max_unavailable)}) {
+    if (text->empty()) continue;
+    const std::optional<int64_t> number = ParseInt(*text);
+    json::Set(deployment, {"spec", "strategy", "rollingUpdate", field},
+              number ? json::Value(*number) : json::Value(*text));
+  }
+}
+
 namespace {
 
 class ServeUpdateAction final : public Action {
@@ -21,6 +39,7 @@ class ServeUpdateAction final : public Action {
     flags.Int("--gpus", &gpus_, "N", "GPUs of each replica");
     flags.Text("--cpu", &cpu_, "AMOUNT", "CPU of each replica");
     flags.Text("--memory", &memory_, "AMOUNT", "memory of each replica");
+    pace_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(filter_.Check());
@@ -29,13 +48,14 @@ class ServeUpdateAction final : public Action {
     if (replicas_ < 0) return Misuse(StrCat("--replicas ", replicas_, ": expected 0 or more"));
     if (gpus_ < 0) return Misuse(StrCat("--gpus ", gpus_, ": must not be negative"));
     SWELL_ASSIGN_OR_RETURN(json::Object container, MakeContainer());
-    if (container.empty() && !flags_->Seen("replicas")) {
+    json::Value patch = json::Object();
+    if (flags_->Seen("replicas")) json::Set(patch, {"spec", "replicas"}, replicas_);
+    pace_.Set(patch);
+    if (container.empty() && patch.get_object().empty()) {
       return Misuse("nothing to change; arena serve update custom --name bert --replicas 3");
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const Serving serving, FindServing(session, *api, name_, filter_));
-    json::Value patch = json::Object();
-    if (flags_->Seen("replicas")) json::Set(patch, {"spec", "replicas"}, replicas_);
     if (!container.empty()) {
       const json::Array& all =
           json::GetArray(*serving.deployment, {"spec", "template", "spec", "containers"});
@@ -75,6 +95,7 @@ class ServeUpdateAction final : public Action {
 
   const Flags* flags_ = nullptr;
   ServingFilter filter_;
+  UpdatePace pace_;
   std::string name_, image_, command_, shell_ = "sh", cpu_, memory_;
   std::vector<std::string> env_;
   int64_t replicas_ = 0, gpus_ = 0;
