@@ -10,6 +10,8 @@
 #include "cli/print/text_table.h"
 #include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 
@@ -45,6 +47,25 @@ int64_t Desired(const Serving& serving) {
 int64_t Available(const Serving& serving) {
   return json::GetInt(*serving.deployment, {"status", "availableReplicas"});
 }
+
+// MiB of GPUs' memory that a pod asks for; 0 for one that asks for GPUs, or none.
+int64_t GpuMemory(const json::Value& pod) {
+  return ParseInt(api::Annotation(pod, api::keys::kGpuMemory)).value_or(0);
+}
+
+// "2", "0.5", or "8192Mi" of memory where that was asked for.
+std::string Gpus(const json::Value& pod, int64_t replicas) {
+  const int64_t mib = GpuMemory(pod);
+  return mib > 0 ? StrCat(mib * replicas, "Mi") : GpuText(MilliGpus(pod) * replicas);
+}
+
+const json::Value& Template(const Serving& serving) {
+  static const json::Value none;
+  const json::Value* found = json::Find(*serving.deployment, {"spec", "template"});
+  return found == nullptr ? none : *found;
+}
+
+std::string AllGpus(const Serving& serving) { return Gpus(Template(serving), Desired(serving)); }
 
 std::string Address(const Serving& serving) {
   const std::string_view address =
@@ -110,7 +131,8 @@ json::Value Describe(const Serving& serving,
                    {"creationTimestamp", api::FormatTime(api::CreationTime(*serving.deployment))},
                    {"ip", Address(serving)},
                    {"endpoints", std::move(endpoints)},
-                   {"requestGPUs", serving.MilliGpus() / 1000}};
+                   {"requestGPUs", MilliGpus(Template(serving)) * Desired(serving) / 1000},
+                   {"requestGPUMemory", GpuMemory(Template(serving)) * Desired(serving) / 1024}};
   if (pods == nullptr) return out;
   for (const json::SharedValue& pod : *pods) {
     instances.push_back(json::Object{{"name", api::Name(*pod)},
@@ -121,7 +143,7 @@ json::Value Describe(const Serving& serving,
                                      {"restartCount", api::RestartCount(*pod)},
                                      {"nodeIP", HostOf(*pod)},
                                      {"nodeName", api::NodeName(*pod)},
-                                     {"requestGPUs", swell::cli::MilliGpus(*pod) / 1000}});
+                                     {"requestGPUs", MilliGpus(*pod) / 1000}});
   }
   out["instances"] = std::move(instances);
   out["reason"] = Reason(serving, *pods, now);
@@ -166,7 +188,7 @@ class ServeListAction final : public Action {
                                    std::to_string(Available(one)),
                                    Address(one),
                                    Ports(one),
-                                   GpuText(one.MilliGpus())};
+                                   AllGpus(one)};
       if (all_) row.insert(row.begin(), std::string(one.ns()));
       table.Add(std::move(row));
     }
@@ -216,14 +238,14 @@ class ServeGetAction final : public Action {
     facts.Add({"Age:", AgeOf(*serving.deployment, now)});
     facts.Add({"Address:", Address(serving)});
     facts.Add({"Port:", Ports(serving)});
-    facts.Add({"GPU:", GpuText(serving.MilliGpus())});
+    facts.Add({"GPU:", AllGpus(serving)});
     TextTable table({"NAME", "STATUS", "AGE", "READY", "RESTARTS", "GPU", "NODE"}, 2);
     table.Add({"----", "------", "---", "-----", "--------", "---", "----"});
     for (const json::SharedValue& pod : pods) {
       const std::string_view node = api::NodeName(*pod);
       table.Add({std::string(api::Name(*pod)), PodStatusWord(*pod), AgeOf(*pod, now),
-                 PodReady(*pod), std::to_string(api::RestartCount(*pod)),
-                 GpuText(swell::cli::MilliGpus(*pod)), node.empty() ? "N/A" : std::string(node)});
+                 PodReady(*pod), std::to_string(api::RestartCount(*pod)), Gpus(*pod, 1),
+                 node.empty() ? "N/A" : std::string(node)});
     }
     session.Out(StrCat(facts.ToString(), "\nInstances:\n", table.ToString("  ")));
     // Arena has no such line.
@@ -407,11 +429,6 @@ std::string_view Serving::ns() const { return api::Namespace(*deployment); }
 
 std::string Serving::Shown() const { return StrCat(name(), " with version ", version()); }
 
-int64_t Serving::MilliGpus() const {
-  const json::Value* pod = json::Find(*deployment, {"spec", "template"});
-  return pod == nullptr ? 0 : Desired(*this) * swell::cli::MilliGpus(*pod);
-}
-
 void ServingFilter::Declare(Flags& flags, bool version) {
   flags.Text("-T,--type", &type_said_, "TYPE", StrCat("the type of server: ", TypeNames()));
   if (version) flags.Text("-v,--version", &version_, "VERSION", "version of the server");
@@ -487,14 +504,10 @@ Result<Serving> FindServing(Session& session,
 }
 
 Result<std::vector<json::SharedValue>> PodsOf(Api& api, const Serving& serving) {
-  std::vector<std::string> labels;
-  if (const json::Value* own =
-          json::Find(*serving.deployment, {"spec", "selector", "matchLabels"})) {
-    for (const auto& [key, value] : own->get_object()) {
-      labels.push_back(StrCat(std::string_view(key), "=", json::View(value.get_string())));
-    }
-  }
-  return api.List(resources::kPods, serving.ns(), {.label_selector = Join(labels, ",")});
+  SWELL_ASSIGN_OR_RETURN(
+      const api::LabelSelector selector,
+      api::LabelSelector::FromJson(json::Find(*serving.deployment, {"spec", "selector"})));
+  return api.List(resources::kPods, serving.ns(), {.label_selector = selector.ToString()});
 }
 
 Command ServeSpec() {

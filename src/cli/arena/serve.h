@@ -41,7 +41,6 @@ struct Serving {
   std::string_view type() const;  // tf-serving
   std::string_view ns() const;
   std::string Shown() const;  // "bert with version v1"
-  int64_t MilliGpus() const;  // of all replicas
 };
 
 // "--type" and "--version", which choose among servers of one name.

@@ -121,6 +121,8 @@ TEST_F(ArenaServeTest, FilesAndPartsOfGpus) {
   const json::Value deployment = Get(kDeployments, "bert-v1-custom-serving");
   EXPECT_EQ(api::Annotation(*json::Find(deployment, {"spec", "template"}), "swell.dev/gpu-memory"),
             "4096");
+  ASSERT_EQ(Run({"arena", "serve", "get", "bert"}), 0) << err_;
+  EXPECT_NE(out_.find("GPU:        4096Mi\n"), std::string::npos) << out_;
   const json::Value map = Get(kConfigMaps, "bert-v1-custom-serving-cm");
   EXPECT_EQ(json::GetString(map, {"data", "file-0"}), "x = 1");
   EXPECT_EQ(
