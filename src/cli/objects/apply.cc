@@ -6,6 +6,7 @@
 #include "cli/manifests.h"
 #include "cli/no_role.h"
 #include "cli/print/output.h"
+#include "cli/views/array_view.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
@@ -350,6 +351,7 @@ class DeleteAction final : public Action {
       }
       auto job = FindJob(*api_, session.Namespace(), name);
       if (job.status().code() == Code::kNotFound) {
+        if (AddArray(session.Namespace(), name, doomed)) continue;
         if (AddCron(session.Namespace(), name, doomed)) continue;
       }
       if (!job.ok() && ignore_not_found_ && job.status().code() == Code::kNotFound) continue;
@@ -359,13 +361,24 @@ class DeleteAction final : public Action {
         continue;
       }
       if (!job.ok()) return job.status();
-      Kind kind;
-      kind.resource = job->kind->resource;
-      kind.kind = job->kind->kind;
-      kind.singular = ToLower(job->kind->kind);
-      doomed.push_back({std::move(kind), job->ns, job->name, {}});
+      Add(*job, doomed);
     }
     return doomed;
+  }
+
+  static void Add(const JobView& job, std::vector<Doomed>& doomed) {
+    Kind kind;
+    kind.resource = job.kind->resource;
+    kind.kind = job.kind->kind;
+    kind.singular = ToLower(job.kind->kind);
+    doomed.push_back({std::move(kind), job.ns, job.name, {}});
+  }
+
+  bool AddArray(const std::string& ns, const std::string& name, std::vector<Doomed>& doomed) const {
+    const auto array = FindArray(*api_, ns, name);
+    if (!array.ok()) return false;
+    for (const JobView& job : array->jobs) Add(job, doomed);
+    return !array->jobs.empty();
   }
 
   // `swell why nightly` takes the name of a Cron or a CronJob, too.
@@ -452,8 +465,8 @@ Command DeleteCommandSpec() {
       .name = "delete",
       .group = "Change",
       .summary = "Delete jobs or objects of any kind.",
-      .usage = "JOB... | KIND NAME... | KIND/NAME... | -f PATH",
-      .examples = {{"A job and its pods", "swell delete mnist"},
+      .usage = "JOB... | ARRAY... | KIND NAME... | KIND/NAME... | -f PATH",
+      .examples = {{"A job and its pods, or the jobs of an array", "swell delete mnist"},
                    {"A pod, within a second", "swell delete pod mnist-worker-1 --now"},
                    {"The objects of a file", "swell delete -f job.yaml"},
                    {"All failed pods", "swell delete pods --field-selector status.phase=Failed"}},

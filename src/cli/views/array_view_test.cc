@@ -1,4 +1,4 @@
-// The jobs of an array, seen together by why, describe, list and logs.
+// The jobs of an array, seen together by why, describe, list, logs and delete.
 #include "cli/cli_test_util.h"
 #include "json/value.h"
 
@@ -44,6 +44,21 @@ TEST_F(ArrayViewTest, DescribeAndListShowItsJobs) {
   EXPECT_EQ(Split(out_, '\n').size(), 12u) << out_;
   ASSERT_EQ(Run({"swell", "list", "sw-3", "-o", "name"}), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/sw-3\n");
+}
+
+TEST_F(ArrayViewTest, DeleteTakesAllItsJobs) {
+  ASSERT_EQ(Run({"swell", "submit", "swan", "--image", "i", "--", "run"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "delete", "sw"}), 0) << err_;
+  EXPECT_EQ(Split(out_, '\n').size(), 12u) << out_;
+  ASSERT_EQ(Run({"swell", "list", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "pytorchjob.kubeflow.org/swan\n");
+  EXPECT_EQ(Run({"swell", "delete", "sw"}), 1);
+}
+
+TEST_F(ArrayViewTest, ACommandForJobsSaysHowToNameThemAll) {
+  EXPECT_EQ(Run({"swell", "suspend", "sw"}), 1);
+  EXPECT_NE(err_.find("or all: $(swell list sw -o name)."), std::string::npos) << err_;
+  ASSERT_EQ(Run({"swell", "suspend", "pytorchjob.kubeflow.org/sw-1"}), 0) << err_;
 }
 
 TEST_F(ArrayViewTest, ListShowsFirstWhatIsNotOver) {

@@ -121,7 +121,8 @@ Result<JobView> FindByOtherNames(Api& api, std::string_view ns, std::string_view
     return Status(
         Code::kNotFound,
         StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (", first_task,
-               " is the first; swell list ", name, " shows all). All have the label ", label));
+               " is the first; swell list ", name, " shows all), or all: $(swell list ", name,
+               " -o name). All have the label ", label));
   }
   return NotFound(api, ns, name, NearestWord(name, names));
 }
