@@ -123,9 +123,11 @@ int RankOf(const Failure& failure) {
   return failure.which == FailureClass::kPeerLost ? 1 : 0;
 }
 
-// Without escapes: people read it.
-std::string Quoted(const std::string& words) {
-  return words.find('"') == std::string::npos ? StrCat("\"", words, "\"") : words;
+// Without escapes: people read it. More of the sentence follows.
+std::string Quoted(std::string_view words) {
+  if (words.find('"') == std::string::npos) return StrCat("\"", words, "\"");
+  if (words.ends_with('.')) words.remove_suffix(1);
+  return std::string(words);
 }
 
 std::string RestartsText(int64_t restarts) {

@@ -228,6 +228,10 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
   EXPECT_EQ(SentenceOf("{phase: Failed, reason: Evicted, message: disk is full}"),
             "w-0 failed: Evicted: \"disk is full\"; raise the limit that the message names, or let "
             "it use less; more is in: swell logs w-0");
+  EXPECT_EQ(SentenceOf("{phase: Failed, reason: Evicted, message: 'EmptyDir volume \"o\" exceeds "
+                       "the limit \"5Mi\".'}"),
+            "w-0 failed: Evicted: EmptyDir volume \"o\" exceeds the limit \"5Mi\"; raise the limit "
+            "that the message names, or let it use less; more is in: swell logs w-0");
   EXPECT_EQ(
       SentenceOf("{phase: Failed, reason: DeadlineExceeded, message: too long, "
                  "containerStatuses: [{name: main, state: {terminated: "
