@@ -57,12 +57,23 @@ bool VictimIndex::AddSingleUnits(GroupId id, int first, int count, std::vector<V
     }
     if (used < group.sets[set].Surplus()) {
       // The members with the highest indices go first, whichever started last.
-      units.push_back({id, pod, true, facts_.CostOf(pod), facts_.LastSavedOfGroup(id), 0, i, 1});
+      units.push_back({.group = id,
+                       .pod = pod,
+                       .surplus = true,
+                       .cost = facts_.CostOf(pod),
+                       .last_saved_ns = facts_.LastSavedOfGroup(id),
+                       .first = i,
+                       .count = 1});
       continue;
     }
     if (!facts_.MayStop(id)) continue;
     if (group.unit == PreemptUnit::kPod) {
-      units.push_back({id, pod, false, facts_.CostOf(pod), facts_.LastSaved(pod), 0, i, 1});
+      units.push_back({.group = id,
+                       .pod = pod,
+                       .cost = facts_.CostOf(pod),
+                       .last_saved_ns = facts_.LastSaved(pod),
+                       .first = i,
+                       .count = 1});
     } else {
       whole = true;
     }
@@ -76,7 +87,7 @@ void VictimIndex::AddUnits(GroupId id, int first, int count, std::vector<VictimU
   const bool singly = group.has_surplus || group.unit == PreemptUnit::kPod;
   const bool whole = singly ? AddSingleUnits(id, first, count, units) : facts_.MayStop(id);
   if (!whole) return;
-  VictimUnit pick{id, kNone, false, facts_.CostOfGroup(id), 0, 0, first, count};
+  VictimUnit pick{.group = id, .cost = facts_.CostOfGroup(id), .first = first, .count = count};
   pick.charge = facts_.ChargeOf(pick);
   for (int i = first; i < first + count; ++i) {
     pick.last_saved_ns = std::max(pick.last_saved_ns, facts_.LastSaved(candidates_[i].pod));

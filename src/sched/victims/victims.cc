@@ -463,18 +463,21 @@ std::vector<VictimUnit> Search::AllPicks() {
 // What a group may give up, any member standing for the surplus.
 void Search::AddExactUnits(GroupId id, std::vector<VictimUnit>& units) {
   const GroupState& group = state_.groups[id];
-  VictimUnit whole{id, kNone, false, 0, 0, 0, 0, 0};
+  VictimUnit whole{.group = id};
   for (PodId pod : group.members) {
     if (!state_.pods[pod].Holds()) continue;
     const int64_t safe = facts_.LastSaved(pod);
     const int64_t cost = facts_.CostOf(pod);
     whole.cost += cost;
     whole.last_saved_ns = std::max(whole.last_saved_ns, safe);
-    if (group.sets[state_.pods[pod].set].Surplus() > 0) {
-      units.push_back({id, pod, true, cost, safe, 1, 0, 0});
-    } else if (group.unit == PreemptUnit::kPod && facts_.MayStop(id)) {
-      units.push_back({id, pod, false, cost, safe, 1, 0, 0});
-    }
+    const bool surplus = group.sets[state_.pods[pod].set].Surplus() > 0;
+    if (!surplus && (group.unit != PreemptUnit::kPod || !facts_.MayStop(id))) continue;
+    units.push_back({.group = id,
+                     .pod = pod,
+                     .surplus = surplus,
+                     .cost = cost,
+                     .last_saved_ns = safe,
+                     .value = 1});
   }
   whole.value = 1;
   if (group.unit == PreemptUnit::kGang && facts_.MayStop(id)) units.push_back(whole);
