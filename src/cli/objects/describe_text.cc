@@ -140,11 +140,9 @@ std::string EventsText(Session& session, const std::vector<EventView>& events, b
   return Section("Events", table.ToString("  "));
 }
 
-void AddMeta(Fields& fields, const json::Value& object, WallTime now, bool labels) {
-  if (labels) {
-    fields.Add("Labels", MapText(api::Labels(object)));
-    fields.Add("Annotations", MapText(api::Annotations(object)));
-  }
+void AddMeta(Fields& fields, const json::Value& object, WallTime now) {
+  fields.Add("Labels", MapText(api::Labels(object)));
+  fields.Add("Annotations", MapText(api::Annotations(object)));
   fields.Add("Created", WhenText(api::CreationTime(object), now));
   if (auto time = api::DeletionTime(object)) {
     fields.Add("Deleted", api::FormatTime(*time));
@@ -465,7 +463,7 @@ std::string DescribeJob(Session& session,
   fields.Add("Replicas", RolesText(job));
   fields.Add("GPUs", GpuText(job.milli_gpus));
   fields.Add("GPU time", GpuTimeText(*job.object, job.HeldMilliGpus() > 0, now));
-  AddMeta(fields, *job.object, now, true);
+  AddMeta(fields, *job.object, now);
   fields.Add("Started", WhenText(job.started, now));
   fields.Add("Ended", WhenText(job.ended, now));
   if (const auto run = job.RunTime(now)) fields.Add("Duration", api::HumanDuration(*run));
@@ -508,7 +506,7 @@ std::string DescribePod(Session& session,
   fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
   fields.Add("Requests", AmountsText(json::GetObject(pod, {"spec", "resources", "requests"})));
   fields.Add("Limits", AmountsText(json::GetObject(pod, {"spec", "resources", "limits"})));
-  AddMeta(fields, pod, now, true);
+  AddMeta(fields, pod, now);
   std::string out = fields.ToString();
   std::string inits, sidecars, containers;
   for (const json::Value& container : api::InitContainers(pod)) {
@@ -553,7 +551,7 @@ std::string DescribeNode(Session& session,
   const std::string_view os = json::GetString(node, {"status", "nodeInfo", "osImage"});
   fields.Add("System", StrCat(os, os.empty() ? "" : ", ", "kubelet ",
                               json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
-  AddMeta(fields, node, now, true);
+  AddMeta(fields, node, now);
   std::string out = fields.ToString();
   TextTable table({"NAMESPACE", "NAME", "STATUS", "GPUS", "AGE"}, 2);
   for (const json::SharedValue& pod : pods) {
@@ -575,7 +573,7 @@ std::string DescribeAny(Session& session,
   fields.Add("Name", std::string(api::Name(object)));
   fields.Add("Namespace", std::string(api::Namespace(object)));
   fields.Add("Kind", StrCat(api::KindOf(object), " (", api::ApiVersionOf(object), ")"));
-  AddMeta(fields, object, session.Now(), true);
+  AddMeta(fields, object, session.Now());
   std::string out = fields.ToString();
   bool secret = api::KindOf(object) == "Secret";
   for (const auto& member : object.get_object()) {

@@ -31,7 +31,6 @@ bool IsSet(const Value& parent, std::string_view key) {
 void CheckUnion(const Value& of,
                 std::initializer_list<std::string_view> members,
                 const std::string& at,
-                bool optional,
                 FieldErrors& errors) {
   std::vector<std::string> all;
   std::vector<std::string> set;
@@ -39,7 +38,7 @@ void CheckUnion(const Value& of,
     all.push_back(StrCat("`", member, "`"));
     if (IsSet(of, member)) set.emplace_back(member);
   }
-  if (set.size() == 1 || (set.empty() && optional)) return;
+  if (set.size() == 1) return;
   if (set.empty()) {
     errors.push_back(InvalidText(at, "", StrCat("must specify one of: ", Join(all, ", "))));
   } else {
@@ -68,7 +67,7 @@ void CheckGroupClaims(const Value& spec, const std::string& path, FieldErrors& e
   for (size_t i = 0; i < std::min(claims.size(), kMaxClaims); ++i) {
     const std::string one = PathIndex(at, i);
     CheckName(claims[i], "name", CheckDnsLabel, one, errors);
-    CheckUnion(claims[i], {"resourceClaimName", "resourceClaimTemplateName"}, one, false, errors);
+    CheckUnion(claims[i], {"resourceClaimName", "resourceClaimTemplateName"}, one, errors);
   }
 }
 
@@ -79,7 +78,7 @@ void CheckGroupSpec(const Value& spec,
                     FieldErrors& errors) {
   if (!optional_policy || IsSet(spec, "schedulingPolicy")) {
     CheckUnion(Part(spec, "schedulingPolicy"), {"basic", "gang"},
-               PathField(path, "schedulingPolicy"), false, errors);
+               PathField(path, "schedulingPolicy"), errors);
   }
   const json::Array& topology = json::GetArray(spec, {"schedulingConstraints", "topology"});
   const std::string at = PathField(PathField(path, "schedulingConstraints"), "topology");
@@ -89,7 +88,7 @@ void CheckGroupSpec(const Value& spec,
   }
   if (IsSet(spec, "disruptionMode")) {
     CheckUnion(Part(spec, "disruptionMode"), {"single", "all"}, PathField(path, "disruptionMode"),
-               false, errors);
+               errors);
   }
   CheckSubdomain(spec, "priorityClassName", path, errors);
   CheckGroupClaims(spec, path, errors);
@@ -164,7 +163,7 @@ void CheckTemplates(const Value& spec, std::set<std::string_view>& names, FieldE
 
 void CheckGangWorkload(const Value& object, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(object);
-  CheckUnion(spec, {"podGroupTemplates", "compositePodGroupTemplates"}, "spec", false, errors);
+  CheckUnion(spec, {"podGroupTemplates", "compositePodGroupTemplates"}, "spec", errors);
   std::set<std::string_view> names;
   CheckTemplates(spec, names, errors);
   const json::Array& groups = json::GetArray(spec, {"compositePodGroupTemplates"});
