@@ -127,8 +127,8 @@ std::map<std::string, double> GoodputScaler::RatiosOfOthers(const Round& round,
   return ratios;
 }
 
-// With so many members as there is room for; without `rooms`, as many as make most of the type, up
-// to those that the job has or waits for.
+// Offers have as many members as there is room for. Without `rooms` they have the number with the
+// highest goodput on that type, at most what the job has or waits for.
 std::vector<goodput::TypeOffer> GoodputScaler::OffersFor(const Round& round,
                                                          const GoodputState& state,
                                                          const Rooms* rooms) const {

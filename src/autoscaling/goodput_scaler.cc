@@ -27,7 +27,7 @@ constexpr Duration kRetryAfter = std::chrono::hours(6);
 // cannot measure it, and slow steps must not hold a size for long.
 constexpr int64_t kStepsForNoise = 150;
 constexpr Duration kWaitForNoise = std::chrono::minutes(10);
-// A step with so many times the records, or so many times fewer, has another batch.
+// A step has another batch if its records differ by this factor, up or down.
 constexpr double kOtherBatch = 1.25;
 
 std::string MembersText(int64_t members) {
@@ -52,7 +52,8 @@ double NumberIn(const json::Value& object, std::string_view field) {
   return std::isfinite(number) && number > 0 ? number : 0;
 }
 
-// The pod's report, if it is about a group of so many members: scripts without the SDK do not say.
+// The pod's report, if it is about a group of `members` members. Scripts without the SDK do not
+// say that.
 std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t ranks_per_member) {
   const std::string_view text = api::Annotation(pod, api::keys::kMetrics);
   if (text.empty()) return {};

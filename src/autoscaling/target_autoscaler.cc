@@ -13,7 +13,7 @@ namespace swell::autoscaling {
 namespace {
 
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-// At most so many logs are read in one interval.
+// The most logs that are read in one interval.
 constexpr size_t kLogsMax = 32;
 constexpr std::string_view kCustomMetrics = "custom.metrics.k8s.io";
 constexpr std::string_view kExternalMetrics = "external.metrics.k8s.io";

@@ -16,7 +16,7 @@ constexpr int64_t kLatestNs = 4'000'000'000'000'000'000;  // in 2096
 constexpr size_t kObservationsMax = 1000;
 // Waiting doubles up to this many intervals.
 constexpr int64_t kPatienceMax = 128;
-// Room must be there at two looks: what comes and goes within one interval is nobody's.
+// Room counts if it is there in two intervals in a row.
 constexpr int64_t kRoomLooks = 2;
 
 constexpr std::array<std::pair<ScaleCondition, std::string_view>, 5> kNames = {{
@@ -65,7 +65,7 @@ Duration Patience(const ScalePolicy& policy, int64_t times) {
   return policy.interval * factor;
 }
 
-// Between a number and its successor nothing is decided: the group is to be complete first.
+// Nothing is decided until the group has the new number of members.
 void Move(ScaleState& state, int64_t replicas) {
   state.last = state.current;
   state.current = replicas;

@@ -8,10 +8,10 @@
 namespace swell::goodput {
 namespace {
 
-// Newer observations count as one of so many: jobs drift.
+// A new observation counts as one of kMemory observations at most, since jobs drift.
 constexpr int64_t kMemory = 12;
-// More members are asked for where they speed the job up by such a part of what as many more would
-// do at best. They are kept for less, so that noise does not move the job to and fro.
+// More members are asked for if the job gains at least this part of the best possible gain. They
+// are kept for less, so that noise does not move the job to and fro.
 constexpr double kWorthAsking = 0.10;
 constexpr double kWorthKeeping = 0.05;
 // The fit's batch where nobody says how many records a step has; only ratios matter.

@@ -19,8 +19,8 @@ constexpr int kOwnersMax = 8;
 constexpr size_t kCachedMax = 4096;
 // Members of a gang come together: their owner is read once.
 constexpr Duration kFresh = std::chrono::seconds(2);
-// How long a group without pods stays that was preempted: its operator makes them anew, and what
-// happened to it is told of the group.
+// How long a preempted group without pods stays: its operator makes the pods anew, and the group
+// keeps what happened to it.
 constexpr Duration kPreemptedStays = std::chrono::minutes(10);
 constexpr std::string_view kGroupKey = "group ";  // before the key of a group in the queue
 
@@ -247,7 +247,7 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
   Climb(walk);
 }
 
-// It may never come: the pod says so, in the place where the scheduler would.
+// The owner may never come, so the pod gets the reason that the scheduler would otherwise write.
 void PodGrouper::ReportMissing(const Walk& walk) {
   const json::Value& pod = *walk.pod;
   const GroupingRule& rule = *walk.found.rule;

@@ -78,7 +78,7 @@ bool SchedulingEvents::KeepsMinimum(const std::string& group,
   return all > 0;
 }
 
-// Not by the group's status, which says so later.
+// Looks at the pods, because the group's status changes later.
 bool SchedulingEvents::HasPlaces(const std::string& group) const {
   if (group.empty()) return false;
   const std::vector<json::SharedValue> pods = pods_.ByIndex("group", group);

@@ -80,7 +80,7 @@ class ScaleWorkersAction : public Action {
     return std::nullopt;
   }
 
-  // The number of workers that there are to be, where the job may have so many.
+  // The wanted number of workers; an error if the job may not have it.
   Result<int64_t> Count(const JobView& job, const RoleBounds& role) const {
     const int64_t wanted = role.replicas + sign_ * count_;
     const bool few = wanted < role.least;

@@ -290,8 +290,8 @@ class ChangeFinder {
     return ends;
   }
 
-  // Exactly so many of the holders that are enough; empty: there are none, or there are more
-  // combinations than `most`.
+  // A set of exactly `count` of the holders that is enough. Empty: no set is enough, or there are
+  // more combinations than `most`.
   static Ends EnoughOf(size_t holders, size_t count, size_t most, const Enough& enough) {
     size_t combinations = 1;
     for (size_t i = 0; i < count; ++i) {

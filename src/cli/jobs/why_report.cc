@@ -622,7 +622,8 @@ class WhyReport {
 
   bool SchedulerDecides() const { return facts_.WaitsForScheduler() && !FailureDecides(); }
 
-  // Each alone would start it; none where nothing has to change, or where that is not to be seen.
+  // Changes each of which alone would start the job. Empty if nothing has to change, or if the user
+  // may not see what would.
   std::vector<std::string> Changes() const {
     if (!SchedulerDecides() || facts_.hidden || !forecast_.now.places.empty()) return {};
     return forecast_.changes;

@@ -183,7 +183,7 @@ class GetAction final : public Action {
     return json::PlainText(*a[0]) < json::PlainText(*b[0]);
   }
 
-  // A table of one target, rows sorted; nullptr when an absent name is to be ignored.
+  // A table of one target, rows sorted; nullptr when an absent name shall be ignored.
   Result<json::SharedValue> FetchTable(const Kind& kind,
                                        const std::string& ns,
                                        const std::string& name) {

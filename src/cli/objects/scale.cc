@@ -103,7 +103,7 @@ class ScaleAction final : public Action {
     return StrCat("set minReplicas and maxReplicas of ", field, " to scale it");
   }
 
-  // The role that is meant, where it may have so many replicas.
+  // The role that is meant; an error if it may not have the wanted number of replicas.
   Result<RoleBounds> ChooseRole(const JobView& job) const {
     if (job.over()) {
       return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));

@@ -651,8 +651,8 @@ class ProjectDelete final : public Action {
   }
 
  private:
-  // What keeps projects in use from going was looked at here, or is not to count: lifted from the
-  // project as the deletion left it. After that nobody puts it back.
+  // Removes the finalizer that keeps projects in use, from the project as the deletion left it: its
+  // use was checked here, or shall not count. Nobody puts the finalizer back.
   static Status LiftGuard(Api& api, const json::Value& project) {
     json::Array kept = api::Finalizers(project);
     const size_t before = kept.size();

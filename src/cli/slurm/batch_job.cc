@@ -512,7 +512,7 @@ struct JobNames {
   std::string map;         // with the script
 };
 
-// The pod of one node with so many GPUs, as the first one runs it.
+// The pod of a node with `gpus` GPUs, as the first node runs it.
 PyTorchSpec PodOf(const BatchJob& job,
                   const JobNumber& number,
                   const JobNames& names,

@@ -59,7 +59,7 @@ Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeVi
   if (taken) return all;
   Partition usual{.name = std::string(kAllPartition), .usual = true};
   for (const NodeView& node : nodes) {
-    // Where pods go only if they tolerate it is nobody's partition.
+    // Nodes with a taint for all usual pods are in no partition.
     if (node.role != "master") usual.nodes.push_back(&node);
   }
   all.push_back(std::move(usual));

@@ -24,8 +24,8 @@ constexpr int64_t kSparedMax = 10;
 constexpr Duration kSoon = std::chrono::minutes(5);
 // A container that fails within this has hardly started, and its next run will probably fail too.
 constexpr Duration kAtOnce = std::chrono::minutes(1);
-// When all members fail in their places, they keep their GPUs for so many failures, or for this
-// long if they cannot start. Then others can use the GPUs for some time.
+// When all members fail in their places, they keep their GPUs until each has failed kFailuresHeld
+// times, or for kStartsHeld if they cannot start. Then others can use the GPUs for some time.
 constexpr int64_t kFailuresHeld = 3;
 constexpr Duration kStartsHeld = std::chrono::minutes(2);
 constexpr Duration kGivenBackLeast = std::chrono::minutes(1);
@@ -154,7 +154,7 @@ void NoteCrash(JobPass& pass, api::Failure failure, const FailedRun& run) {
   json::Set(pass.status, {"failure"}, failure.ToJson());
 }
 
-// Its members are to be made again later and do not run yet, so the failure is not over.
+// The failure is not over: the members will be made again later, and none runs yet.
 bool StillFails(const JobPass& pass) {
   if (!pass.IsTrue(kDegraded) || !pass.IsTrue("Restarting")) return false;
   if (api::Annotation(*pass.job, api::keys::kStartsFrom).empty()) return false;

@@ -263,7 +263,7 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
   json::EraseMembers(object, nulls);
 }
 
-// What is told of the problems, if anything is: the strict error's text, or warnings.
+// Adds warnings for the problems, or returns the text of a strict error, as the request asks.
 std::string TellProblems(Call& call, const std::vector<std::string>& problems) {
   const std::string_view validation = call.query.Get("fieldValidation");
   if (validation == "Strict" && !problems.empty()) {

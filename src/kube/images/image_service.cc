@@ -99,7 +99,7 @@ Result<StoredImage> PullByName(const ImageStore& store,
   pulled->name = name.Name();
   pulled->pulled_s = UnixNow();
   pulled->boot = BootId();
-  // A name must not be on the disk before what it stands for, unless it says so.
+  // A name must not be on the disk before its files, unless it names the machine's start (`boot`).
   if (pulled->boot.empty()) SWELL_RETURN_IF_ERROR(store.Flush());
   if (const std::string used = registry.credential(); !used.empty()) {
     // The credentials of earlier pulls stay good for the same content.

@@ -25,7 +25,7 @@ std::string FileFor(std::string_view volume) {
 // one that kills its agent must not do so for ever.
 constexpr int kTriesMax = 3;
 
-// The file's name after so many tries.
+// The file's name after `tries` failed tries.
 std::string AfterTries(const std::string& file, int tries) {
   return tries == 0 ? file : StrCat(file, ".", tries);
 }

@@ -29,8 +29,8 @@ constexpr uint32_t kApplicationId = 0x5357454c;  // "SWEL"
 constexpr uint32_t kFormatVersion = 1;
 constexpr int kRow = 100;   // SQLITE_ROW
 constexpr int kDone = 101;  // SQLITE_DONE
-// The log is copied into the database when it has so many pages: small enough that commits that
-// wait for the copying wait some milliseconds at most.
+// The log is copied into the database when it has this number of pages. It is so small that commits
+// wait some milliseconds at most for the copying.
 constexpr int kCheckpointPages = 2000;
 constexpr size_t kLogBytes = (kCheckpointPages + 256) * size_t{4096 + 24};
 

@@ -21,8 +21,8 @@ constexpr size_t kBatchBytes = 16 << 20;
 constexpr size_t kReplaySlice = 1000;
 // So are the answers to a group of writes: other requests are served in between.
 constexpr size_t kNotifySlice = 8;
-// The next group is gathered where so many were answered and so few wait, for a part of what the
-// disk takes; see StoreImpl::Gather.
+// The next group waits for more writes if at least kGatherFrom were answered and fewer than
+// kGatherTo wait. It waits for a commit's time divided by kGatherPart; see StoreImpl::Gather.
 constexpr size_t kGatherFrom = 4;
 constexpr size_t kGatherTo = 64;
 constexpr int kGatherPart = 4;

@@ -9,7 +9,7 @@
 namespace swell::lab {
 namespace {
 
-constexpr int kNodesMax = 16;  // the widest measured; wider jobs count as if on so many
+constexpr int kNodesMax = 16;  // the widest measured; wider jobs count as if on this number
 constexpr size_t kKnownStepsMax = 1 << 20;
 
 // Smallest rotation: ranks form a ring, and where it begins does not matter.

@@ -35,8 +35,8 @@ namespace {
 
 constexpr double kUseful = 1.01;             // a size counts if it is faster by this factor
 constexpr double kGuaranteedPart = 1 / 1.5;  // of the speed on what was requested
-constexpr int kRestartsSmall = 5;            // after so many it neither gives nor takes GPUs
-constexpr int kRestartsLarge = 7;            // after so many it keeps its nodes
+constexpr int kRestartsSmall = 5;            // with these it neither gives nor takes GPUs
+constexpr int kRestartsLarge = 7;            // with these it keeps its nodes
 constexpr int kReturnsFrom = 32;             // GPUs
 
 class Rubick final : public Policy {
@@ -123,7 +123,7 @@ class Rubick final : public Policy {
            jobs_.at(number).job->restarts() < kRestartsLarge;
   }
 
-  // The largest size of at most so many GPUs; 0: none.
+  // The largest size of at most `gpus` GPUs; 0: every size has more.
   int SizeWithin(int number, int gpus) const {
     const std::vector<int>& sizes = jobs_.at(number).sizes;
     const auto above = std::upper_bound(sizes.begin(), sizes.end(), gpus);

@@ -111,7 +111,7 @@ class DownAction final : public cli::Action {
     return 0;
   }
 
-  // `ends` waits for so many milliseconds. False: nothing has moved for a minute.
+  // `ends` waits at most for the milliseconds it is given. False: nothing has moved for a minute.
   static bool WaitFor(cli::Session& session,
                       const DataDir& dir,
                       const std::function<bool(int)>& ends) {

@@ -388,7 +388,7 @@ std::vector<std::string> Texts(const json::Value& document, std::string_view fie
   return texts;
 }
 
-// How long the credentials are to be valid; the server knows the most.
+// How long the credentials shall be valid. The server knows the longest time.
 Result<cli::CredentialsRequest> CredentialsOf(const json::Value& user) {
   const json::Value* given = json::Find(user, {"days"});
   if (given == nullptr)

@@ -121,7 +121,7 @@ json::Array Devices(const cli::NodeView& node,
   json::Array devices;
   const std::vector<GpuUse> gpus = GpusOf(node, projects, input);
   const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
-  // Some device plugins only count them: then it is told of the last ones that nobody holds.
+  // Some device plugins only count unhealthy GPUs. Then the last ones that nobody holds are shown.
   const size_t usable = api::UnhealthyGpus(*node.object).empty()
                             ? static_cast<size_t>(std::max<int64_t>(0, node.healthy_gpus()))
                             : gpus.size();

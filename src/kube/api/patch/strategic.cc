@@ -51,7 +51,7 @@ bool MergesAsList(const Schema* schema) {
   return schema != nullptr && schema->type == SchemaType::kArray && schema->patch_merge;
 }
 
-// What a null says inside something new: nothing is to be there.
+// A null inside something new means that the field is absent.
 void StripNulls(json::Value& value) {
   if (json::Array* array = value.if_array()) {
     for (json::Value& item : *array) StripNulls(item);

@@ -31,7 +31,8 @@ bool IsSet(const Value& parent, std::string_view key) {
   return value != nullptr && !value->is_null();
 }
 
-// The list, which has at most so many items; a longer one is told and not looked into.
+// The list, which may have at most `most` items. A longer one is an error, and its items are not
+// checked.
 const json::Array& ListOf(const Value& parent,
                           std::string_view key,
                           size_t most,

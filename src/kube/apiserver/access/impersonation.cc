@@ -24,7 +24,7 @@ constexpr std::string_view kAnonymous = "system:anonymous";
 constexpr std::string_view kNodePrefix = "system:node:";
 constexpr std::string_view kNodes = "system:nodes";
 constexpr std::string_view kAuthentication = "authentication.k8s.io";
-// Where so many groups or extra values are asked for, a right to all is tried first.
+// For kMany or more groups or extra values, a right to all of them is tried first.
 constexpr size_t kMany = 4;
 
 std::optional<std::string> NodeOf(std::string_view user_name) {

@@ -23,7 +23,7 @@ bool Names(const json::Value& job, const std::string& runtime) {
          json::GetString(job, {"spec", "runtimeRef", "kind"}) == "TrainingRuntime";
 }
 
-// What runs with the runtime, now or later, and whose it is.
+// Jobs and other objects that run with the runtime, now or later, and their users.
 std::vector<std::pair<std::string, std::string>> UsersOf(const Admission& runtime) {
   std::vector<std::pair<std::string, std::string>> users;
   auto add = [&](std::string_view kind, const json::Value& object, const json::Value* job) {

@@ -98,7 +98,7 @@ void NodeLifecycle::RecordSignal(const std::string& node,
   signals.*what = std::move(value);
   signals.at = context_.clock.Steady();
   json::SharedValue known = nodes_.Get(node);
-  // A node that comes back says so itself; until then a lease alone wakes nobody.
+  // A node that comes back reports its status. A renewed lease alone changes nothing before that.
   if (known && ReadyStatus(*known) == "Unknown") node_queue_.Add(node);
 }
 

@@ -645,8 +645,8 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
   }
   for (const json::SharedValue& pod : pass->release) Release(*pod, writes->Track());
   for (const json::SharedValue& pod : pass->stop) {
-    // Let go first: a pod that the job itself stops is nobody's failure. It may have succeeded
-    // since it was looked at, and is to be counted then.
+    // The job lets go of a pod before it stops it, so that the pod does not count as failed. If the
+    // pod has succeeded meanwhile, it counts.
     Release(
         *pod,
         [this, pass, pod, ended = writes->Track()](const Result<json::SharedValue>& released) {

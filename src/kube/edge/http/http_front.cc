@@ -98,7 +98,7 @@ api::RestRequest ToRest(net::HttpRequest& http) {
   return rest;
 }
 
-// What one of so many may have; nobody is left with nothing.
+// What one of `parts` clients may have: at least 1.
 size_t PartOf(size_t all, size_t parts) {
   return std::max<size_t>(1, all / std::max<size_t>(1, parts));
 }

@@ -29,7 +29,7 @@ Duration TickPeriod(const ServerConfig& config) {
   return std::clamp<Duration>(least / 4, std::chrono::milliseconds(1), std::chrono::seconds(1));
 }
 
-// What clients take is not to be what the process itself needs: for its database, for its pods.
+// Clients must leave descriptors for the process itself: for its database and its pods.
 ServerConfig Bounded(ServerConfig config) {
   config.max_connections =
       std::min(config.max_connections, std::max<size_t>(1, DescriptorLimit() / 2));

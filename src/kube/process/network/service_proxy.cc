@@ -25,7 +25,7 @@ constexpr int kBacklog = 256;
 // Connections have two sockets each: what pods ask of each other leaves the rest of the process
 // half of its descriptors.
 constexpr size_t kFlowPart = 4;
-constexpr size_t kListenerPart = 4;  // of the descriptors, one in so many
+constexpr size_t kListenerPart = 4;  // one in kListenerPart of the descriptors
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr size_t kClientsMax = 4096;  // whose backend is remembered
 
