@@ -29,19 +29,18 @@ Channel::Channel(Reactor& reactor, UniqueFd fd, Events* events)
 
 Channel::~Channel() = default;
 
-Status Channel::Start(bool connecting,
-                      std::shared_ptr<TlsContext> tls,
-                      const std::string& server_name) {
+Status Channel::StartConnecting(std::shared_ptr<TlsContext> tls, const std::string& server_name) {
   tls_context_ = std::move(tls);
   server_name_ = server_name;
-  // The watch ends before the channel does, so `this` is valid in its callback.
-  SWELL_ASSIGN_OR_RETURN(watch_,
-                         reactor_.Watch(fd_.get(), [this](Readiness ready) { OnReady(ready); }));
-  if (connecting) {
-    phase_ = Phase::kConnecting;
-    UpdateInterest();
-    return Status::Ok();
-  }
+  SWELL_RETURN_IF_ERROR(WatchSocket());
+  phase_ = Phase::kConnecting;
+  UpdateInterest();
+  return Status::Ok();
+}
+
+Status Channel::StartAccepted(std::shared_ptr<TlsContext> tls) {
+  tls_context_ = std::move(tls);
+  SWELL_RETURN_IF_ERROR(WatchSocket());
   if (tls_context_ == nullptr) {
     phase_ = Phase::kOpen;
     events_->OnOpen();
@@ -50,6 +49,13 @@ Status Channel::Start(bool connecting,
   SWELL_ASSIGN_OR_RETURN(tls_, TlsSession::Make(tls_context_, fd_.get(), server_name_));
   phase_ = Phase::kHandshake;
   UpdateInterest();
+  return Status::Ok();
+}
+
+// The watch ends before the channel does, so `this` is valid in its callback.
+Status Channel::WatchSocket() {
+  SWELL_ASSIGN_OR_RETURN(watch_,
+                         reactor_.Watch(fd_.get(), [this](Readiness ready) { OnReady(ready); }));
   return Status::Ok();
 }
 

@@ -47,11 +47,14 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // `connecting`: waits for a connect in progress first. With `tls`, shakes hands next. Events come
-  // from the loop, except that an accepted plain socket opens at once.
-  Status Start(bool connecting, std::shared_ptr<TlsContext> tls, const std::string& server_name);
-  // Before Start: shaking hands takes a millisecond of calculating, which is given to `run_aside`
-  // to run on another thread. What it is given comes back through the reactor.
+  // Waits until the socket, which connects already, is connected. Then shakes hands if there is
+  // `tls`. Events come from the loop.
+  Status StartConnecting(std::shared_ptr<TlsContext> tls, const std::string& server_name);
+  // Takes an accepted socket. With `tls` it shakes hands, and events come from the loop. Without,
+  // the channel opens at once.
+  Status StartAccepted(std::shared_ptr<TlsContext> tls);
+  // Call before it starts. A handshake computes for a millisecond; `run_aside` gets that work and
+  // runs it on another thread. The result comes back through the reactor.
   using RunAside = std::function<void(std::function<void()>)>;
   void ShakeHandsAside(RunAside run_aside) { run_aside_ = std::move(run_aside); }
   void SetEvents(Events* events) { events_ = events; }
@@ -106,6 +109,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void FlushLater();
   std::string_view NextForTls(std::span<char> record) const;
   void Sent(size_t bytes);
+  Status WatchSocket();
   void UpdateInterest();
   void MaybeShutdown();
   void ReadLater();

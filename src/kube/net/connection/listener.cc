@@ -59,7 +59,7 @@ void TcpListener::Accept() {
     if (streams_->size() >= kConnectionsMax) continue;  // closed at once
     auto state = std::make_shared<ByteStreamState>(&reactor_, kBufferBytes);
     auto channel = std::make_shared<Channel>(reactor_, std::move(accepted->fd), state.get());
-    if (!channel->Start(false, nullptr, "").ok()) continue;
+    if (!channel->StartAccepted(nullptr).ok()) continue;
     streams_->insert(state);
     state->Attach(std::move(channel), "",
                   [weak = std::weak_ptr(streams_), raw = std::weak_ptr(state)] {

@@ -49,7 +49,7 @@ void ClientConnection::TryNextAddress(const Status& last) {
       continue;
     }
     channel_ = std::make_shared<Channel>(client_.reactor, std::move(*fd), this);
-    why = channel_->Start(true, client_.tls, client_.url.host);
+    why = channel_->StartConnecting(client_.tls, client_.url.host);
     if (why.ok()) return;
     channel_->Close();
   }

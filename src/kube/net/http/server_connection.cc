@@ -32,7 +32,7 @@ Status ServerConnection::Start(UniqueFd fd, std::shared_ptr<TlsContext> tls) {
   channel_ = std::make_shared<Channel>(server_.reactor, std::move(fd), this);
   channel_->ShakeHandsAside(
       [this](std::function<void()> step) { server_.ShakeAside(client_, std::move(step)); });
-  return channel_->Start(false, std::move(tls), "");
+  return channel_->StartAccepted(std::move(tls));
 }
 
 void ServerConnection::Enter(Phase phase) {
