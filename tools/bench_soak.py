@@ -21,7 +21,7 @@ from pathlib import Path
 _GPUS = 12  # of the cluster: 3 nodes with 4 each
 _MEMORY_MINUTES = 20  # two teeth of the saw in half of it
 _ROUND_S = 300  # what has not ended by then does not end
-# Earlier parts of what the cluster writes down about itself: there are so many of them at most.
+# Earlier files of a log or record, whose number is bounded.
 _EARLIER_PART = re.compile(r".*/(swell\.\d+\.log|audit\.log\.\d+|cycles/[^/]*)")
 _PATIENT = "trap 'exit 143' TERM; sleep {seconds} & wait $!"
 _SWELL, _TRAINING, _BATCH, _APPS = "/apis/swell.dev/v1", "/apis/kubeflow.org/v1", "/apis/batch/v1", "/apis/apps/v1"

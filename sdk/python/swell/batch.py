@@ -23,7 +23,7 @@ _NOISE_ONE = 100  # the level at which the noise is as many records as the base
 _WARM_STEPS = 2  # of a new batch, which say little
 _FEWEST_STEPS = 16
 _OUTLIER = 4
-_MEMORY = 64  # newer steps count as one of so many
+_MEMORY = 64  # a new step counts as one of at most this number
 _WORTH_CHANGING = 1.05
 
 
