@@ -132,6 +132,13 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(listening.ok()) << listening.status().ToString();
     port = *listening;
   }
+  // Requests are not answered: `held` is the newest, and `closed` whether a peer of one has gone.
+  void HoldRequests() {
+    handler.fn = [this](std::shared_ptr<Exchange> exchange) {
+      exchange->OnClose([this] { closed = true; }, reactor);
+      held = std::move(exchange);
+    };
+  }
   // Sends it all, waits for the server to close, returns what it said.
   std::string Talk(std::string_view bytes) {
     RawPeer peer(reactor, port);
@@ -144,7 +151,9 @@ class ServerTest : public testing::Test {
   Reactor reactor;
   RealClock clock;
   LambdaHandler handler;
+  bool closed = false;
   std::unique_ptr<HttpServer> server;
+  std::shared_ptr<Exchange> held;
   uint16_t port = 0;
   int handled = 0;
 };

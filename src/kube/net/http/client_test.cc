@@ -226,12 +226,7 @@ TEST_F(ClientTest, KeepsDeadlines) {
 
 TEST_F(ClientTest, ACancelledRequestIsNeverHeardOf) {
   Serve();
-  std::shared_ptr<Exchange> held;
-  bool closed = false;
-  handler.fn = [&](std::shared_ptr<Exchange> exchange) {
-    exchange->OnClose([&] { closed = true; }, reactor);
-    held = std::move(exchange);
-  };
+  HoldRequests();
   auto client = Connect();
   bool heard = false;
   RequestId id =
@@ -248,12 +243,7 @@ TEST_F(ClientTest, ACancelledRequestIsNeverHeardOf) {
 
 TEST_F(ClientTest, DestroyingTheClientCancelsEverything) {
   Serve();
-  std::shared_ptr<Exchange> held;
-  bool closed = false;
-  handler.fn = [&](std::shared_ptr<Exchange> exchange) {
-    exchange->OnClose([&] { closed = true; }, reactor);
-    held = std::move(exchange);
-  };
+  HoldRequests();
   auto client = Connect();
   bool heard = false;
   client->Send(Request("GET", "/"), kPatience, [&](Result<HttpResponse>) { heard = true; });

@@ -360,12 +360,7 @@ TEST_F(ServerTest, ADroppedRequestIsAnswered500) {
 
 TEST_F(ServerTest, TellsTheHandlerWhenThePeerGoesAway) {
   Serve();
-  std::shared_ptr<Exchange> held;
-  bool closed = false;
-  handler.fn = [&](std::shared_ptr<Exchange> exchange) {
-    exchange->OnClose([&] { closed = true; }, reactor);
-    held = std::move(exchange);
-  };
+  HoldRequests();
   RawPeer peer(reactor, port);
   peer.Send(Get("/"));
   ASSERT_TRUE(Run([&] { return held != nullptr; }));
@@ -377,12 +372,7 @@ TEST_F(ServerTest, TellsTheHandlerWhenThePeerGoesAway) {
 
 TEST_F(ServerTest, AHalfClosedPeerStillGetsItsAnswer) {
   Serve();
-  std::shared_ptr<Exchange> held;
-  bool closed = false;
-  handler.fn = [&](std::shared_ptr<Exchange> exchange) {
-    exchange->OnClose([&] { closed = true; }, reactor);
-    held = std::move(exchange);
-  };
+  HoldRequests();
   RawPeer peer(reactor, port);
   peer.Send(Get("/"));
   peer.HalfClose();
