@@ -34,7 +34,7 @@ int64_t BatchOf(BatchRule rule, int members) {
   return std::max<int64_t>(1, std::llround(batch));
 }
 
-// What the model says of a size, as speed but for a factor.
+// The model's speed of a size, up to a constant factor.
 double Predicted(const Fit& fit, const Measurements& measurements, BatchRule rule, int members) {
   const auto batch = static_cast<double>(BatchOf(rule, members));
   const double step = fit.parameters.LastPassTime(NodesFor(measurements, members), members, batch);

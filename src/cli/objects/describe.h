@@ -1,6 +1,6 @@
 // What `swell describe` prints, as functions of objects: fields in order, then pods, conditions and
 // events.
-// - Threads: pure functions but for the colours of the session's terminal.
+// - Threads: pure functions, except for the colours of the session's terminal.
 #pragma once
 
 #include <string>

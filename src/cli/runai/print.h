@@ -1,5 +1,5 @@
 // What `runai` prints, as functions of what was read.
-// - Threads: pure functions but for the colours of the session's terminal.
+// - Threads: pure functions, except for the colours of the session's terminal.
 #pragma once
 
 #include <string>

@@ -101,7 +101,7 @@ QueuePlaces::QueuePlaces(const Objects& pods,
               [](const auto& a, const auto& b) { return a.second->Order() < b.second->Order(); });
     for (size_t i = 0; i < queue.size(); ++i) {
       const auto& [key, one] = queue[i];
-      // What is charged to a project waits in its own namespace, but for work that names it.
+      // Work of a project waits in its namespace, except work of other namespaces that names it.
       const bool own = project != nullptr && project->ns == api::Namespace(*one->first);
       places_[*key] = {name, static_cast<int64_t>(queue.size()),
                        by_user ? 0 : static_cast<int64_t>(i + 1), seen == Seen::kPart && !own};

@@ -179,7 +179,7 @@ class JobKind {
   virtual json::Object Labels(const JobMember& member) const = 0;
   // Adds the kind's environment, ports and arguments to a pod made from the template.
   virtual void PreparePod(const JobMember& member, json::Value& pod) const = 0;
-  // Headless services of the job, complete but for metadata.ownerReferences and namespace.
+  // Headless services of the job, complete except metadata.ownerReferences and namespace.
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
   // What its pods need beside services, complete in the same sense and written before them.
   virtual Result<std::vector<json::Value>> Dependents(const json::Value& job,

@@ -43,8 +43,8 @@ struct ClusterAccess {
 // Errors name the file and what is missing in it.
 Result<ClusterAccess> LoadKubeconfig(const std::string& paths, const std::string& context = {});
 
-// The service account of the pod that this process runs in; nullopt outside of a cluster. `root` is
-// where the account's files are, /var/run/secrets/kubernetes.io/serviceaccount but for tests.
+// The service account of the pod that this process runs in; nullopt outside of a cluster. `root`:
+// the folder of the account's files. Only tests have another than kServiceAccountDir.
 std::optional<Result<ClusterAccess>> InClusterAccess(
     const std::function<std::string(const std::string&)>& getenv, const std::string& root);
 inline constexpr std::string_view kServiceAccountDir =

@@ -34,8 +34,7 @@ class HostedRuntime : public node::Runtime {
   virtual node::RouteServices Router();
   // Keeps NetworkPolicies; null where this runtime cannot.
   virtual node::EnforceRules Enforcer() = 0;
-  // The end of the cluster: every pod is killed and removed, but for the logs of those that had
-  // ended.
+  // The end of the cluster: kills and removes every pod. The logs of pods that had ended stay.
   void Shutdown(std::function<void()> done);
 
   void List(const std::string& node,

@@ -143,7 +143,7 @@ class Gavel final : public Policy {
   // The least throughput is no more than this job's.
   LinearRow LeastRow(const ActiveJobs& jobs, size_t i, size_t variables) const {
     const std::vector<double>& speed = states_.at(jobs[i].number).speed;
-    double equal = 0;  // its throughput with an equal part of all GPUs, but for a common factor
+    double equal = 0;  // its throughput with an equal part of all GPUs, up to a common factor
     for (size_t g = 0; g < speed.size(); ++g) equal += speed[g] * shape_.groups[g].gpus();
     LinearRow row;
     row.coefficients.assign(variables, 0);

@@ -16,9 +16,9 @@ struct LinearRow {
   double limit = 0;                  // at least 0, so that all zeros are a solution
 };
 
-// The value of each variable. The limits must bound the sum; a variable that none of them bounds,
-// but for what rounding leaves of them, gains nothing. If rounding keeps the method from its end,
-// the corner where it is then.
+// The value of each variable. The limits must bound the sum: a variable that no limit bounds, apart
+// from rounding errors, must gain nothing. If rounding keeps the method from its end, the answer is
+// the corner that it has reached.
 std::vector<double> MaximizeWithin(const std::vector<double>& gains,
                                    const std::vector<LinearRow>& rows);
 

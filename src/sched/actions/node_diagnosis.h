@@ -31,7 +31,7 @@ struct OpenPools {
 struct Diagnosis {
   uint64_t hash = 0;       // of everything below
   std::string nodes;       // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
-  bool suits_any = false;  // a node would take it, but for room
+  bool suits_any = false;  // a node lacks nothing for it but room
   int64_t gpus_free = 0;   // idle on suitable nodes
   int64_t cpu_free = 0;
   int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share

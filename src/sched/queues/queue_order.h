@@ -45,17 +45,17 @@ class QueueOrder {
   QueueOrder(State& state, const QueueShares& shares, bool promised_first);
 
   void Push(WaitingJob job);
-  // The jobs of a line, but for some. The line stays as it is for as long as this lives. False:
-  // none is left.
+  // Pushes the jobs of a line except those in `but`. The line must not change while this lives.
+  // False: `but` has all of them.
   bool PushLine(const WaitingLine& line, const std::set<GroupId>& but);
   bool Empty() const { return size_ == 0; }
   // The next job; not empty.
   WaitingJob Pop();
-  // The job popped last, of a line, got nothing, and nor would the rest of its line.
+  // The job popped last, of a line, got nothing. The rest of its line would get nothing, too.
   void SetAside();
   // The job popped last started.
   void Started();
-  // Usage changed elsewhere than along the path of the job popped last, too.
+  // Usage changed in other queues, too, than those above the job popped last.
   void Reorder();
 
  private:

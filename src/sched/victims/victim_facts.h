@@ -60,7 +60,7 @@ class VictimFacts {
   // The same for units that go together.
   bool AllAllowed(const std::vector<VictimUnit>& units);
   bool any_eligible() const { return any_eligible_; }
-  // Something may go but for a min runtime or a disruption budget.
+  // True if only a minimum run time or a disruption budget protects some work.
   bool guarded() const { return guarded_; }
 
   // What would be lost, in milli GPU-seconds.

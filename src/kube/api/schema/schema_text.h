@@ -25,8 +25,9 @@
 // A malformed text is a bug of ours: it fails a check, at start.
 //
 // - Threads: immutable after construction.
-// - Ownership: schemas keep what they refer to alive, but for references of a type to itself, which
-//   the outermost schema keeps alive.
+// - Ownership: schemas keep what they refer to alive. References of a type to itself are kept alive
+// by
+//   the outermost schema.
 #pragma once
 
 #include <map>

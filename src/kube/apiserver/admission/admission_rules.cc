@@ -185,7 +185,7 @@ Result<api::KindPtr> VersionAsked(const RequestRules& rules,
   return kind;
 }
 
-// The request of a review, but for its uid.
+// The request of a review, without its uid.
 Result<json::Object> MakeRequest(const Admission& admission,
                                  const Reviewed& reviewed,
                                  const api::KindInfo& kind,

@@ -50,7 +50,7 @@ Result<api::KindPtr> VersionAsked(const RequestRules& rules,
 // The namespace of a request; of one about a namespace, its name.
 const std::string& NamespaceOf(const Admission& admission);
 bool IsNamespaces(const api::KindInfo& kind);
-// The request of a review, but for its uid.
+// The request of a review, without its uid.
 Result<json::Object> MakeRequest(const Admission& admission,
                                  const Reviewed& reviewed,
                                  const api::KindInfo& kind,

@@ -3,7 +3,7 @@
 // Managers are kept in metadata.managedFields as Kubernetes writes them (FieldsV1), from an
 // object's first write on.
 //
-// - Threads: pure functions but for the core's clock.
+// - Threads: pure functions, except for the core's clock.
 #pragma once
 
 #include "kube/apiserver/core.h"

@@ -127,7 +127,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   std::deque<Piece> queue_;
   size_t front_offset_ = 0;  // of the first piece, already sent
-  std::vector<Chunk> body_;  // comes behind the queue, but for what has been taken from it
+  std::vector<Chunk> body_;  // sent after the queue, without what has been taken from it
   size_t body_taken_ = 0;
   size_t body_bytes_ = 0;    // not taken yet
   size_t queued_bytes_ = 0;  // in the queue and the body

@@ -4,7 +4,7 @@
 // A box is nonce (12 bytes, random), ciphertext and tag (16 bytes). `context` is not in the box: it
 // says what the box is for, and a box of another context does not open.
 //
-// - Threads: pure functions, but for randomness, which is the system's.
+// - Threads: pure functions, except that randomness comes from the system.
 #pragma once
 
 #include <string>
