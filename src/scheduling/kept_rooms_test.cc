@@ -56,6 +56,7 @@ TEST_F(KeptRoomsTest, AGangComesBackBeforeYoungerJobs) {
     ASSERT_TRUE(UntilRunning(pod));
     old[pod] = cluster_.PodUid("default/" + pod);
   }
+  cluster_.Run(kSecond);  // times of creation are whole seconds
   for (int i = 0; i < 6; ++i) {
     cluster_.Create(PyTorchYaml{.name = StrCat("young-", i), .workers = 0}.Text());
   }
