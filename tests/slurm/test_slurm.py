@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
@@ -270,6 +271,16 @@ class Day(unittest.TestCase):
                              "'echo task $SLURM_PROCID'\nbash -lc 'type -t srun'\n")
         self.ends(self.submit(script), "COMPLETED")
         self.assertEqual([self.output("step-0.out"), self.output("step-1.out")], ["task 0\n", "task 1\n"])
+
+    def test_functions_that_the_users_shell_has_exported_go_along(self):
+        script = self.script("module.sh", "#!/bin/bash\n#SBATCH -N2 -n2 -o module.out\nmodule load cuda\n"
+                             "srun -N2 bash -c 'module list'\nmodule() { echo own; }\nexport -f module\n"
+                             "bash -c module\n")
+        with_module = dict(self.environment(), **{"BASH_FUNC_module%%": "() {  echo module \"$@\"\n}"})
+        with mock.patch.object(self, "environment", lambda: with_module):
+            job = self.submit(script)
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.output("module.out"), "module load cuda\nmodule list\nmodule list\nown\n")
 
     def test_a_script_that_makes_its_path_anew_finds_the_commands(self):
         script = self.script("profile.sh", "#!/bin/bash\n#SBATCH -o profile.out\nsource /etc/profile\n"

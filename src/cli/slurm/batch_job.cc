@@ -1,6 +1,7 @@
 #include "cli/slurm/batch_job.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -303,6 +304,22 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
   return read("error", "", job.error);
 }
 
+// A function that bash has exported, as a command that defines it; else empty. Bash keeps it
+// in a variable whose name dash, which starts the script, drops. What a script defines itself
+// stays.
+std::string FunctionOf(std::string_view variable, std::string_view value) {
+  constexpr std::string_view kPrefix = "BASH_FUNC_";
+  if (!variable.starts_with(kPrefix) || !value.starts_with("()")) return "";
+  variable.remove_prefix(kPrefix.size());
+  if (!variable.ends_with("%%") && !variable.ends_with("()")) return "";
+  variable.remove_suffix(2);
+  const bool plain = std::all_of(variable.begin(), variable.end(),
+                                 [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!plain || variable.empty()) return "";
+  return StrCat("declare -F ", variable, " >/dev/null || {\n", variable, " ", value, "\nexport -f ",
+                variable, "\n}\n");
+}
+
 // What --export says the job gets of the user's environment.
 void ReadExport(const BatchFlags& flags, const Submitter& submitter, BatchJob& job) {
   const std::string text = flags.Has("export") ? flags.Text("export") : "ALL";
@@ -326,8 +343,10 @@ void ReadExport(const BatchFlags& flags, const Submitter& submitter, BatchJob& j
   }
   // Programs of this machine mean something in its pods; those of another image are its own.
   if (all && submitter.here && !flags.Has("container-image")) {
+    std::string functions;
     for (const auto& [key, value] : submitter.environment) {
       if (key == "PATH") job.path = value;
+      functions += FunctionOf(key, value);
       static constexpr std::string_view kOwn[] = {"PATH",     "PWD",        "OLDPWD", "SHLVL", "_",
                                                   "HOSTNAME", "KUBECONFIG", "TERM",   "TMPDIR"};
       const bool own = std::find(std::begin(kOwn), std::end(kOwn), key) != std::end(kOwn) ||
@@ -337,6 +356,7 @@ void ReadExport(const BatchFlags& flags, const Submitter& submitter, BatchJob& j
                        key.starts_with("SWELL_");
       if (!own) job.env.emplace_back(key, value);
     }
+    if (!functions.empty()) job.env.emplace_back("SWELL_SLURM_FUNCTIONS", std::move(functions));
   }
   for (auto& [key, value] : named) {
     std::erase_if(job.env, [&key = key](const auto& one) { return one.first == key; });

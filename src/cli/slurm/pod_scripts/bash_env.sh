@@ -10,5 +10,7 @@ command_not_found_handle() {
   PATH=/var/spool/slurm:$PATH
   exec "$@"
 }
+# The functions that the user's shell has exported, such as module.
+[ -z "${SWELL_SLURM_FUNCTIONS-}" ] || eval "$SWELL_SLURM_FUNCTIONS"
 # shellcheck disable=SC1090
 [ ! -r "${SWELL_SLURM_BASH_ENV-}" ] || . "$SWELL_SLURM_BASH_ENV"
