@@ -399,7 +399,8 @@ KeyValues SlurmEnv(const BatchJob& job,
   if (!job.project.empty()) Set(env, "SLURM_JOB_ACCOUNT", job.project);
   Set(env, "SLURM_JOB_PARTITION",
       job.partition.empty() ? std::string(kAllPartition) : job.partition);
-  if (!job.qos.empty()) Set(env, "SLURM_JOB_QOS", job.qos);
+  // Scripts may end at a variable that is not set.
+  Set(env, "SLURM_JOB_QOS", job.qos.empty() ? "normal" : job.qos);
   if (!job.work_dir.empty()) Set(env, "SLURM_SUBMIT_DIR", job.work_dir);
   if (!job.host.empty()) Set(env, "SLURM_SUBMIT_HOST", job.host);
   if (job.uid >= 0) Set(env, "SLURM_JOB_UID", std::to_string(job.uid));

@@ -142,6 +142,7 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
                          {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
                          {"--nodes=5-2", "expected the least first, like 2-5"},
                          {"--begin=now-5", "expected a time that is to come"},
+  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_JOB_QOS"), "normal");
                          {"--signal=USR1@60", "which the job lacks; give --time"},
                          {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
                          {"--time=soon", "--time \"soon\": expected minutes"},
