@@ -563,6 +563,7 @@ PyTorchSpec PodOf(const BatchJob& job,
     pod.labels.emplace_back(kArrayTaskId, number.task_id);
   }
   pod.node_choices = job.node_choices;
+  pod.excluded_nodes = job.excluded_nodes;
   pod.volumes = job.claims;
   pod.host_paths = job.host_paths;
   if (!job.host_paths.empty()) {
@@ -639,12 +640,6 @@ Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
           "not have this machine's programs (SBATCH_CONTAINER_IMAGE sets it, too)");
     }
     job.image = "python";
-  }
-  // A word alone is a type of GPU: the nodes say which there are.
-  if (flags.Text("constraint").find('=') != std::string::npos) {
-    SWELL_ASSIGN_OR_RETURN(KeyValues labels,
-                           ParseLabels({flags.Text("constraint")}, "--constraint"));
-    job.node_choices.push_back(std::move(labels));
   }
   SWELL_RETURN_IF_ERROR(ReadFiles(flags, submitter, job));
   ReadExport(flags, submitter, job);

@@ -78,6 +78,7 @@ struct BatchJob {
   std::string service_account;  // of its pods; empty: the namespace's default
   std::string program;          // that Slurm's commands in the job are; empty: swell of its PATH
   std::vector<KeyValues> node_choices;
+  std::vector<std::string> excluded_nodes;
   bool requeue = true;
   GateRequest gate;  // its array's name is a matter of numbers
   // gate.start_after of each task of an array, by SLURM_ARRAY_TASK_ID: tasks may wait for different

@@ -123,10 +123,26 @@ TEST_F(SlurmTest, PartitionAccountAndQosArePoolProjectAndClass) {
   ASSERT_EQ(Sbatch("-C a100"), 0) << err_;
   EXPECT_EQ(json::Print(*json::Find(PodSpec(JobOf("train-sh-" + Number())), {"nodeSelector"})),
             R"({"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"})");
+  Create(
+      "{apiVersion: v1, kind: Node, metadata: {name: old, labels: {nvidia.com/gpu.product: "
+      "Tesla-V100}}}");
+  ASSERT_EQ(Sbatch("-C \"a100|v100|disk=ssd\""), 0) << err_;
+  const json::Value either = PodSpec(JobOf("train-sh-" + Number()));
+  std::vector<std::string> values;
+  for (const json::Value& term : json::GetArray(
+           either, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
+                    "nodeSelectorTerms"})) {
+    const json::Value& match = json::GetArray(term, {"matchExpressions"})[0];
+    values.push_back(json::Print(*json::Find(match, {"values"})));
+  }
+  EXPECT_EQ(values, (std::vector<std::string>{R"(["NVIDIA-A100-SXM4-80GB"])", R"(["Tesla-V100"])",
+                                              R"(["ssd"])"}));
+  EXPECT_EQ(Sbatch("-C \"a100|infiniband\""), 2);
   EXPECT_EQ(Sbatch("-A nobody"), 1);
   EXPECT_NE(err_.find("--account"), std::string::npos) << err_;
   // The class that every cluster of Slurm has counts as no class if it does not exist.
   EXPECT_EQ(Sbatch("-q normal"), 0) << err_;
+  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_JOB_QOS"), "normal");
 }
 
 TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
@@ -134,15 +150,13 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
     std::string header, says;
   };
   for (const Case& one :
-       std::vector<Case>{{"--exclude=node-1", "--exclude is not supported: name the nodes"},
-                         {"--priority=5", "--priority is not supported: --qos CLASS"},
+       std::vector<Case>{{"--priority=5", "--priority is not supported: --qos CLASS"},
                          {"--gpu 2", "unknown flag --gpu"},
                          {"--gres=fpga:1", "only GPUs are resources of this kind here"},
                          {"--gpus=1 -N 2", "each of the 2 nodes needs one"},
                          {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
                          {"--nodes=5-2", "expected the least first, like 2-5"},
                          {"--begin=now-5", "expected a time that is to come"},
-  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_JOB_QOS"), "normal");
                          {"--signal=USR1@60", "which the job lacks; give --time"},
                          {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
                          {"--time=soon", "--time \"soon\": expected minutes"},
@@ -341,6 +355,15 @@ TEST_F(SlurmTest, WhatNoNodeHasIsSaid) {
             std::string::npos)
       << err_;
   EXPECT_EQ(Sbatch("-p big -w node-1"), 0) << err_;
+  EXPECT_EQ(Sbatch("-x node-3"), 1);
+  EXPECT_NE(err_.find("--exclude \"node-3\": there is no such node"), std::string::npos) << err_;
+  EXPECT_EQ(Sbatch("-p big --exclude node-1"), 1);
+  EXPECT_NE(err_.find("--exclude leaves no node of --partition"), std::string::npos) << err_;
+  ASSERT_EQ(Sbatch("--exclude node-[2] --oversubscribe"), 0) << err_;
+  EXPECT_NE(err_.find("--oversubscribe changes nothing"), std::string::npos) << err_;
+  EXPECT_NE(json::Print(PodSpec(JobOf("train-sh-" + Number())))
+                .find(R"({"key":"metadata.name","operator":"NotIn","values":["node-2"]})"),
+            std::string::npos);
   EXPECT_EQ(Sbatch("-p big -C kubernetes.io/hostname=node-2"), 1);
   EXPECT_NE(err_.find("no node is all of what --partition"), std::string::npos) << err_;
   EXPECT_EQ(Sbatch("-p all -w node-2"), 0) << err_;

@@ -112,6 +112,11 @@ Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitio
   return any_node ? std::vector<KeyValues>{} : choices;
 }
 
+Status NoSuchNode(std::string_view flag, const std::string& name) {
+  return Status(Code::kNotFound,
+                StrCat(flag, " ", Quote(name), ": there is no such node; sinfo -N lists them"));
+}
+
 // Nodes by name, all of them in the partition.
 Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>& nodes,
                                            const std::vector<KeyValues>& pools,
@@ -124,9 +129,7 @@ Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>&
     const auto node = std::find_if(nodes.begin(), nodes.end(),
                                    [&name](const auto& one) { return api::Name(*one) == name; });
     if (node == nodes.end() && !nodes.empty()) {
-      return Status(Code::kNotFound, StrCat("--nodelist ", Quote(name),
-                                            ": there is no such node; sinfo -N lists "
-                                            "them"));
+      return NoSuchNode("--nodelist", name);
     }
     if (node != nodes.end() && !Suits(**node, pools)) {
       std::vector<std::string> inside;
@@ -142,6 +145,19 @@ Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>&
     choices.push_back({{std::string(kHostname), std::string(host.empty() ? name : host)}});
   }
   return choices;
+}
+
+Result<std::vector<std::string>> ExcludedNodes(const std::vector<json::SharedValue>& nodes,
+                                               const BatchFlags& flags) {
+  std::vector<std::string> names;
+  if (!flags.Has("exclude")) return names;
+  SWELL_ASSIGN_OR_RETURN(names, ExpandNames("--exclude", flags.Text("exclude")));
+  for (const std::string& name : names) {
+    const bool known = std::any_of(nodes.begin(), nodes.end(),
+                                   [&name](const auto& one) { return api::Name(*one) == name; });
+    if (!known && !nodes.empty()) return NoSuchNode("--exclude", name);
+  }
+  return names;
 }
 
 // The products whose name has the type in it: "a100" is NVIDIA-A100-SXM4-80GB.
@@ -165,17 +181,30 @@ Result<std::vector<KeyValues>> GpuChoices(const std::vector<json::SharedValue>& 
                                         : Join({products.begin(), products.end()}, ", ")));
 }
 
-// A word alone in --constraint is a type of GPU, as Slurm's features often are.
+// A|B: one of them is enough. A word alone is a type of GPU, as Slurm's features often are.
 Result<std::vector<KeyValues>> FeatureChoices(const std::vector<json::SharedValue>& nodes,
                                               const BatchFlags& flags) {
-  const std::string& word = flags.Text("constraint");
-  if (!flags.Has("constraint") || word.find('=') != std::string::npos) {
-    return std::vector<KeyValues>{};
+  std::vector<KeyValues> all;
+  const std::string& text = flags.Text("constraint");
+  if (!flags.Has("constraint")) return all;
+  for (std::string_view one : Split(text, '|')) {
+    const std::string word(one);
+    if (word.find('=') != std::string::npos) {
+      SWELL_ASSIGN_OR_RETURN(KeyValues labels, ParseLabels({word}, "--constraint"));
+      all.push_back(std::move(labels));
+      continue;
+    }
+    const auto types = GpuChoices(nodes, word);
+    if (!types.ok() || types->empty()) {
+      return Misuse(StrCat("--constraint ", Quote(text),
+                           ": expected KEY=VALUE, or a type of GPU "
+                           "that nodes have; A|B means one of two"));
+    }
+    for (const KeyValues& labels : *types) {
+      if (std::find(all.begin(), all.end(), labels) == all.end()) all.push_back(labels);
+    }
   }
-  auto choices = GpuChoices(nodes, word);
-  if (choices.ok() && !choices->empty()) return choices;
-  return Misuse(StrCat("--constraint ", Quote(word),
-                       ": expected KEY=VALUE, or a type of GPU that nodes have"));
+  return all;
 }
 
 // Nodes that `swell up` runs on the machine that this runs on.
@@ -472,10 +501,17 @@ Result<Submission> PrepareSubmission(Session& session,
                          SeenNodes(session, api, flags.Has("container-image")));
   SWELL_ASSIGN_OR_RETURN(std::vector<KeyValues> pools, PoolChoices(api, flags.Text("partition")));
   SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> named, NodeChoices(nodes, pools, flags));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> excluded, ExcludedNodes(nodes, flags));
   std::vector<NodeView> suited = ViewNodes(nodes, {});
   std::erase_if(suited, [&](const NodeView& node) {
-    return !Suits(*node.object, pools) || !Suits(*node.object, named);
+    return !Suits(*node.object, pools) || !Suits(*node.object, named) ||
+           std::find(excluded.begin(), excluded.end(), node.name) != excluded.end();
   });
+  if (suited.empty() && !nodes.empty() && !excluded.empty()) {
+    return Status(Code::kConflict,
+                  "Requested node configuration is not available: --exclude leaves no node of "
+                  "--partition and --nodelist");
+  }
   const Capacity capacity = CapacityOf(suited);
   SWELL_ASSIGN_OR_RETURN(Layout layout, ReadLayout(flags, capacity));
   SWELL_ASSIGN_OR_RETURN(const std::string me, Me(session, api));
@@ -493,6 +529,7 @@ Result<Submission> PrepareSubmission(Session& session,
   SWELL_RETURN_IF_ERROR(FillProject(session, api, flags.Text("account"), job));
   FillAccount(api, job);
   SWELL_RETURN_IF_ERROR(FillQos(api, job));
+  job.excluded_nodes = excluded;
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, pools));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, named));
   SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> feature, FeatureChoices(nodes, flags));
