@@ -326,7 +326,10 @@ void JobController::Decide(JobPass& pass) {
     pass.delete_job = true;
     return;
   }
-  if (over) return DecideFinished(pass);
+  if (over) {
+    NoteSteps(pass);
+    return DecideFinished(pass);
+  }
   if (!api::OtherManager(*pass.job).empty()) return;
   if (DecideUnreadable(pass)) return;
   failures_.Explain(pass);

@@ -139,6 +139,10 @@ void NoteProgress(JobPass& pass) {
   NoteNotFinite(pass);
   NoteWorld(pass);
   NoteGradients(pass);
+  NoteSteps(pass);
+}
+
+void NoteSteps(JobPass& pass) {
   const std::vector<RankMember> members = RankMembersOf(pass.pods, EndedPods::kToo);
   if (members.empty()) return;
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);

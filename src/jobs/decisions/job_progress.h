@@ -8,6 +8,8 @@
 namespace swell::jobs {
 
 void NoteProgress(JobPass& pass);
+// Of it, how far the first rank is. That rank may end after the one whose end is the job's.
+void NoteSteps(JobPass& pass);
 // A job that cannot save itself would lose what it did: its suspension waits until it can, or until
 // somebody says to stop all the same.
 bool SuspensionWaits(JobPass& pass);

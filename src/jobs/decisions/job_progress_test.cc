@@ -123,6 +123,18 @@ TEST_F(JobProgressTest, WhenTheFirstRankIsGoneAnOlderReportOfAnotherTellsNothing
   ASSERT_TRUE(cluster_.Until([&] { return step() == 95; }));
 }
 
+TEST_F(JobProgressTest, TheFirstRankMayReportItsLastStepAfterTheEndOfTheJob) {
+  Submit("");
+  Report({.rank = 0, .phase = "step", .step = 80, .total = 120});
+  for (int64_t rank = 0; rank < 3; ++rank) cluster_.agents->Exit(Pod(rank), 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Succeeded"); }));
+  Report({.rank = 0, .phase = "done", .step = 120, .total = 120});
+  EXPECT_TRUE(cluster_.Until([&] {
+    return cluster_.Int(kTrainingJobs, "default/job",
+                        {"status", "progress", "progressPercentage"}) == 100;
+  }));
+}
+
 TEST_F(JobProgressTest, RanksThatWaitTogetherAreNotNamedForWhatTheyDoMeanwhile) {
   Submit("");
   // Each waits in all_reduce, where one sleeps and one reads a file.
