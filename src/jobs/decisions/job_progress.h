@@ -8,7 +8,7 @@
 namespace swell::jobs {
 
 void NoteProgress(JobPass& pass);
-// Of it, how far the first rank is. That rank may end after the one whose end is the job's.
+// The part of it that says how far the first rank is, which may end after the one that ends the job.
 void NoteSteps(JobPass& pass);
 // A job that cannot save itself would lose what it did: its suspension waits until it can, or until
 // somebody says to stop all the same.
