@@ -6,7 +6,7 @@ from unittest import mock
 
 import support  # noqa: F401  (puts the SDK on the path)
 import swell
-from swell.rates import Rates
+from swell.rates import Rates, adapt
 
 
 class Optimizer:
@@ -52,6 +52,22 @@ class RatesTest(unittest.TestCase):
             job.learning_rate(optimizer, world=4)
         job.join()
         self.assertAlmostEqual(optimizer.param_groups[0]["lr"], 0.2)
+
+    def test_batches_follows_the_manifest_where_the_job_chooses_its_batch(self):
+        chosen = {"SWELL_LEARNING_RATE": "linear", "SWELL_BATCH_OF": "goodput", "SWELL_BATCH_MAX": "64"}
+        for environ, expected in ((chosen, 0.8), ({**chosen, "SWELL_LEARNING_RATE": "none"}, 0.4),
+                                  ({"SWELL_LEARNING_RATE": "linear"}, 0.4)):
+            optimizer, own = Optimizer(0.4), Optimizer(0.4)
+            with mock.patch.dict("os.environ", environ):
+                job = swell.Job(env=swell.Env(world=1))
+                job.learning_rate(own, "sqrt")
+                adapt(job, [optimizer, own, object()])
+            job.batch_size.of(16)
+            job.batch_size.level = 4  # twice the records
+            job.join()
+            self.assertAlmostEqual(optimizer.param_groups[0]["lr"], expected)
+            if environ is chosen:
+                self.assertAlmostEqual(own.param_groups[0]["lr"], 0.4 * 2**0.5, msg="the script's own rule holds")
 
 
 class Resized:

@@ -26,6 +26,7 @@ from collections import deque
 from swell import report
 from swell.own_time import elements_of
 from swell.plain import is_part
+from swell.rates import adapt
 from swell.sampler import ResumableDistributedSampler
 from swell.stream import Stream
 from swell.weight import Weight
@@ -60,6 +61,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 raise ValueError(f"keep[{name!r}] is not in the checkpoint of step {step}, which has: {saved}")
             thing.load_state_dict(state["keep"][name])
 
+    adapt(job, keep.values())
     found = job.restore()
     if found is not None:
         _load_checkpoint(job, found, load)

@@ -13,6 +13,8 @@ rate scheduler are kept, because rates are multiplied and never set. The factor 
 groups, so a state that was saved with another batch is corrected when it is loaded.
 """
 
+import os
+
 RULES = ("none", "linear", "sqrt", "adascale", "adamscale")
 _FACTOR = "swell_rate_factor"
 
@@ -22,7 +24,7 @@ class Rates:
         """`world`: the number of ranks that the optimizer's current rates were chosen for."""
         if rule not in RULES:
             raise ValueError(f"learning rate rule {rule!r} is not one of {', '.join(RULES)}")
-        self._optimizer = optimizer
+        self.optimizer = optimizer
         self._rule = rule
         self._world = world
         self._factor = 1.0
@@ -46,7 +48,7 @@ class Rates:
         self._apply()
 
     def _apply(self):
-        for group in self._optimizer.param_groups if self._rule != "none" else ():
+        for group in self.optimizer.param_groups if self._rule != "none" else ():
             # A state of before this was kept has the rates of the present batch.
             change = self._factor / group.get(_FACTOR, self._factor)
             group["lr"] *= change
@@ -58,6 +60,19 @@ class Rates:
         result = self._load(state)
         self._apply()
         return result
+
+
+def adapt(job, things):
+    """Where the manifest lets the job choose its batch, its rule holds for all optimizers that have none.
+
+    Where each rank keeps its batch, the script alone knows for how many ranks its rates were chosen.
+    """
+    if job.batch_size.most is None or os.environ.get("SWELL_LEARNING_RATE", "none") == "none":
+        return
+    adapted = [rates.optimizer for rates in job._rates]
+    for thing in things:
+        if hasattr(thing, "param_groups") and not any(thing is one for one in adapted):
+            job.learning_rate(thing)
 
 
 def factor(rule, scale, noise=None):
