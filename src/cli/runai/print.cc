@@ -33,7 +33,7 @@ const json::Value* FirstPodSpec(const JobView& job) {
     if (const json::Value* pod = api::TemplateOf(*role.spec)) return pod;
   }
   if (const json::Value* pod = api::TemplateOf(api::Spec(*job.object))) return pod;
-  // Of a kind without templates.
+  // A kind may have no templates; its pods say the same.
   return job.pods.empty() ? nullptr : job.pods.front().get();
 }
 

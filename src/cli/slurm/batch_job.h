@@ -87,8 +87,8 @@ struct BatchJob {
   std::optional<SignalRequest> signal;
 };
 
-// All but what only the server knows: namespace, partition, types of GPUs, a --constraint that is
-// one of these. Misuse naming the flag.
+// All but what only the server knows: namespace, partition, types of GPUs, --constraint, --exclude.
+// Misuse naming the flag.
 // `command`: the script's path, or what --wrap had.
 Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
                               const Submitter& submitter,
