@@ -8,7 +8,7 @@
 namespace swell::jobs {
 
 void NoteProgress(JobPass& pass);
-// The part of it that says how far the first rank is, which may end after the one that ends the job.
+// The part that says how far the first rank is. That rank may end after the end of the job.
 void NoteSteps(JobPass& pass);
 // A job that cannot save itself would lose what it did: its suspension waits until it can, or until
 // somebody says to stop all the same.
