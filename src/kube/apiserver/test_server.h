@@ -196,5 +196,6 @@ inline std::string PodJson(const std::string& name,
 }
 
 inline constexpr char kPods[] = "/api/v1/namespaces/default/pods";
+inline constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 
 }  // namespace swell::apiserver

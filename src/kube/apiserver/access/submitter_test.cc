@@ -10,7 +10,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kPods[] = "/api/v1/namespaces/default/pods";
 constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
 constexpr char kUserSecrets[] = "/api/v1/namespaces/kube-system/secrets";
 const api::UserInfo kBob{"bob", "", {"system:authenticated"}};

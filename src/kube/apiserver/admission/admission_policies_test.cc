@@ -10,7 +10,6 @@ namespace swell::apiserver {
 namespace {
 
 constexpr char kGroupPath[] = "/apis/admissionregistration.k8s.io/v1/";
-constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 
 class PoliciesTest : public ::testing::Test {
  protected:

@@ -12,7 +12,7 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kPods[] = "/api/v1/namespaces/lab/pods";
+constexpr char kLabPods[] = "/api/v1/namespaces/lab/pods";
 constexpr char kDeployments[] = "/apis/apps/v1/namespaces/lab/deployments";
 constexpr char kCronJobs[] = "/apis/batch/v1/namespaces/lab/cronjobs";
 constexpr char kPyTorchJobs[] = "/apis/kubeflow.org/v1/namespaces/lab/pytorchjobs";
@@ -117,38 +117,39 @@ TEST_F(PodSecurityTest, ATrainJobsChangesAreJudgedAndExemptNothing) {
 }
 
 TEST_F(PodSecurityTest, AnothersPodBeyondTheLevelIsNoWayOut) {
-  Must(kMaster, "POST", kPods, PodWith("host", kHost));
-  Must(kAlice, "POST", kPods, PodWith("mine", R"("hostNetwork":false)"));
+  Must(kMaster, "POST", kLabPods, PodWith("host", kHost));
+  Must(kAlice, "POST", kLabPods, PodWith("mine", R"("hostNetwork":false)"));
   for (const char* way : {"exec?command=ls", "attach?", "portforward?ports=80", "proxy"}) {
     const std::string to = StrCat("/host/", way);
-    const Answer refused = As(kAlice, "GET", StrCat(kPods, to), "");
+    const Answer refused = As(kAlice, "GET", StrCat(kLabPods, to), "");
     EXPECT_EQ(refused.status, 403) << to << refused.text;
     EXPECT_NE(refused.Message().find("host namespaces (hostNetwork=true)"), std::string::npos);
-    EXPECT_NE(As(kMaster, "GET", StrCat(kPods, to), "").status, 403) << to;
-    EXPECT_NE(As(kAlice, "GET", StrCat(kPods, "/mine/", way), "").status, 403) << to;
+    EXPECT_NE(As(kMaster, "GET", StrCat(kLabPods, to), "").status, 403) << to;
+    EXPECT_NE(As(kAlice, "GET", StrCat(kLabPods, "/mine/", way), "").status, 403) << to;
   }
   constexpr char kImage[] = R"({"spec":{"containers":[{"name":"c","image":"other"}]}})";
-  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kPods, "/host"), kImage).status, 403);
-  Must(kAlice, "PATCH", StrCat(kPods, "/mine"), kImage);
-  Must(kMaster, "PATCH", StrCat(kPods, "/host"), kImage);
+  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kLabPods, "/host"), kImage).status, 403);
+  Must(kAlice, "PATCH", StrCat(kLabPods, "/mine"), kImage);
+  Must(kMaster, "PATCH", StrCat(kLabPods, "/host"), kImage);
 }
 
 TEST_F(PodSecurityTest, PodsOfPeopleKeepToTheLevel) {
-  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", kHost));
+  const Answer refused = As(kAlice, "POST", kLabPods, PodWith("a", kHost));
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(), StrCat("pods \"a\" ", kRefused));
-  Must(kAlice, "POST", kPods, PodWith("b", R"("hostNetwork":false)"));
+  Must(kAlice, "POST", kLabPods, PodWith("b", R"("hostNetwork":false)"));
   // Neither a false mark nor a false controller helps.
-  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost, kStamped)).status, 403);
-  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost, StrCat(kOwned, kStamped))).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kLabPods, PodWith("c", kHost, kStamped)).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kLabPods, PodWith("c", kHost, StrCat(kOwned, kStamped))).status,
+            403);
   const json::Value marked =
-      Must(kAlice, "PATCH", StrCat(kPods, "/b"),
+      Must(kAlice, "PATCH", StrCat(kLabPods, "/b"),
            R"({"metadata":{"annotations":{"swell.dev/pod-security":"privileged"}}})");
   EXPECT_EQ(api::Annotation(marked, "swell.dev/pod-security"), "");
 }
 
 TEST_F(PodSecurityTest, AdministratorsMayExceedItAndTheRightCanBeGiven) {
-  const Answer taken = As(kMaster, "POST", kPods, PodWith("a", kHost));
+  const Answer taken = As(kMaster, "POST", kLabPods, PodWith("a", kHost));
   ASSERT_LT(taken.status, 300) << taken.text;
   const json::Value& pod = taken.body;
   ASSERT_EQ(taken.warnings.size(), 1u);
@@ -159,14 +160,14 @@ TEST_F(PodSecurityTest, AdministratorsMayExceedItAndTheRightCanBeGiven) {
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
        R"({"metadata":{"name":"exceed"},"rules":[{"apiGroups":["swell.dev"],)"
        R"("resources":["podsecuritylevels"],"resourceNames":["privileged"],"verbs":["use"]}]})");
-  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost)).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kLabPods, PodWith("c", kHost)).status, 403);
   Bind("alice", "exceed");
-  Must(kAlice, "POST", kPods, PodWith("c", kHost));
+  Must(kAlice, "POST", kLabPods, PodWith("c", kHost));
 }
 
 TEST_F(PodSecurityTest, AControllersPodPassesByItsAuthorsRight) {
-  EXPECT_EQ(As(kController, "POST", kPods, PodWith("a", kHost, kOwned)).status, 403);
-  Must(kController, "POST", kPods, PodWith("a", kHost, StrCat(kOwned, kStamped)));
+  EXPECT_EQ(As(kController, "POST", kLabPods, PodWith("a", kHost, kOwned)).status, 403);
+  Must(kController, "POST", kLabPods, PodWith("a", kHost, StrCat(kOwned, kStamped)));
   // A workload is taken, its pods are not: as on Kubernetes.
   auto stamp = [](const json::Value& object) {
     const json::Value* pods = json::Find(object, {"spec", "template"});
@@ -259,11 +260,11 @@ TEST_F(PodSecurityTest, ACronIsNoWayAroundTheLevel) {
 }
 
 TEST_F(PodSecurityTest, ADebugContainerIsJudgedWithItsPod) {
-  Must(kMaster, "POST", kPods, PodWith("a", kHost));
+  Must(kMaster, "POST", kLabPods, PodWith("a", kHost));
   const std::string debug = R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})";
-  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug).status, 403);
-  Must(kMaster, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug);
-  Must(kAlice, "PATCH", StrCat(kPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
+  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kLabPods, "/a/ephemeralcontainers"), debug).status, 403);
+  Must(kMaster, "PATCH", StrCat(kLabPods, "/a/ephemeralcontainers"), debug);
+  Must(kAlice, "PATCH", StrCat(kLabPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
 }
 
 TEST_F(PodSecurityTest, WarnAndAuditTell) {
@@ -276,7 +277,7 @@ TEST_F(PodSecurityTest, WarnAndAuditTell) {
             "299 - \"would violate PodSecurity \\\"restricted:v1.7\\\": host namespaces "
             "(hostNetwork=true), runAsNonRoot != true (pod or container \\\"c\\\" must set "
             "securityContext.runAsNonRoot=true)\"");
-  auto request = test_.Request("POST", kPods, PodWith("p", kHost));
+  auto request = test_.Request("POST", kLabPods, PodWith("p", kHost));
   request.user = {};
   request.remote = "10.0.0.1:5";
   request.credentials.certificate_common_name = "alice";
@@ -297,8 +298,8 @@ TEST_F(PodSecurityTest, LabelsAreCheckedAndAStricterOneWarnsOfPods) {
             std::string::npos);
   EXPECT_NE(wrong.Message().find("metadata.labels[pod-security.kubernetes.io/warn-version]"),
             std::string::npos);
-  Must(kAlice, "POST", kPods, PodWith("a", R"("hostPID":false)"));
-  Must(kAlice, "POST", kPods, PodWith("b", R"("hostPID":false)"));
+  Must(kAlice, "POST", kLabPods, PodWith("a", R"("hostPID":false)"));
+  Must(kAlice, "POST", kLabPods, PodWith("b", R"("hostPID":false)"));
   const Answer stricter =
       As(kMaster, "PATCH", "/api/v1/namespaces/lab",
          R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})");
@@ -323,8 +324,8 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
                   R"("volumeMounts":[{"name":"v","mountPath":"/v","readOnly":)",
                   only_read ? "true" : "false", "}]}]}}");
   };
-  Must(kAlice, "POST", kPods, pod("a", R"({"path":"/data/sets/"})", true));
-  Must(kAlice, "POST", kPods, pod("b", R"({"path":"/scratch","type":"Directory"})", false));
+  Must(kAlice, "POST", kLabPods, pod("a", R"({"path":"/data/sets/"})", true));
+  Must(kAlice, "POST", kLabPods, pod("b", R"({"path":"/scratch","type":"Directory"})", false));
   const std::string refused =
       R"(pods "c" is forbidden: violates PodSecurity "baseline:latest": hostPath volumes (volume )"
       R"("v"); )";
@@ -339,14 +340,14 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
        "lab --allow-host-path /home"},
   };
   for (const auto& [source, only_read, advice] : kAdvice) {
-    const Answer answer = As(kAlice, "POST", kPods, pod("c", source, only_read));
+    const Answer answer = As(kAlice, "POST", kLabPods, pod("c", source, only_read));
     EXPECT_EQ(answer.status, 403);
     EXPECT_EQ(answer.Message(), refused + advice);
   }
   for (const char* other :
        {R"({"path":"/data"})", R"({"path":"/data/sets/x"})", R"({"path":"/scratch/.."})",
         R"({"path":"/scratch","type":"DirectoryOrCreate"})", R"({"path":"/"})"}) {
-    EXPECT_GE(As(kAlice, "POST", kPods, pod("d", other, true)).status, 400) << other;
+    EXPECT_GE(As(kAlice, "POST", kLabPods, pod("d", other, true)).status, 400) << other;
   }
   // Projects are given such paths by users that could mount them anyway.
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -371,7 +372,7 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
        R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"annex"},)"
        R"("spec":{"namespace":"lab"}})");
   const Answer annex =
-      As(kAlice, "POST", kPods, pod("e", R"({"path":"/scratch","type":"Directory"})", false));
+      As(kAlice, "POST", kLabPods, pod("e", R"({"path":"/scratch","type":"Directory"})", false));
   EXPECT_EQ(annex.status, 403);
   EXPECT_NE(annex.Message().find("project edit annex --allow-host-path /scratch"),
             std::string::npos)
@@ -380,14 +381,14 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
 
 TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
   const std::string critical = R"("priorityClassName":"system-node-critical")";
-  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", critical));
+  const Answer refused = As(kAlice, "POST", kLabPods, PodWith("a", critical));
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
             "pods \"a\" is forbidden: spec.priorityClassName: \"system-node-critical\": "
             "only pods in kube-system and administrators may use it");
   EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(critical)).status, 403);
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(critical)).status, 403);
-  Must(kMaster, "POST", kPods, PodWith("a", critical));
+  Must(kMaster, "POST", kLabPods, PodWith("a", critical));
   Must(kMaster, "POST", kDeployments, Deployment(critical));
 }
 
@@ -412,32 +413,32 @@ TEST_F(PodSecurityTest, NorDoesAGroupGiveItsPodsASystemClass) {
 
 TEST_F(PodSecurityTest, TheSchedulerChoosesNodes) {
   const std::string node = R"("nodeName":"n1")";
-  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", node));
+  const Answer refused = As(kAlice, "POST", kLabPods, PodWith("a", node));
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
             "pods \"a\" is forbidden: spec.nodeName: \"n1\": the scheduler chooses the node; User "
             "\"alice\" needs the right to create pods/binding; or use spec.nodeSelector");
   EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(node)).status, 403);
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(node)).status, 403);
-  Must(kMaster, "POST", kPods, PodWith("a", node));
-  Must(kController, "POST", kPods, PodWith("b", node, kOwned));
+  Must(kMaster, "POST", kLabPods, PodWith("a", node));
+  Must(kController, "POST", kLabPods, PodWith("b", node, kOwned));
   // A pod that has its node can still be labelled.
-  Must(kAlice, "PATCH", StrCat(kPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
+  Must(kAlice, "PATCH", StrCat(kLabPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
 }
 
 TEST_F(PodSecurityTest, WhatTheSystemTrustsIsTheSystemsToWrite) {
   const std::string marks =
       R"(,"annotations":{"swell.dev/gpu-devices":"0,1","swell.dev/preempted-by":"x/y","mine":"1"})";
-  const Answer made = As(kAlice, "POST", kPods, PodWith("a", R"("hostPID":false)", marks));
+  const Answer made = As(kAlice, "POST", kLabPods, PodWith("a", R"("hostPID":false)", marks));
   EXPECT_EQ(made.status, 201);
   EXPECT_EQ(made.warnings.size(), 2u);
   EXPECT_EQ(api::Annotation(made.body, "swell.dev/gpu-devices"), "");
   EXPECT_EQ(api::Annotation(made.body, "mine"), "1");
-  Must(kController, "PATCH", StrCat(kPods, "/a"),
+  Must(kController, "PATCH", StrCat(kLabPods, "/a"),
        R"({"metadata":{"annotations":{"swell.dev/gpu-devices":"3"}}})");
   for (const char* value : {R"("0")", "null"}) {
     const Answer changed =
-        As(kAlice, "PATCH", StrCat(kPods, "/a"),
+        As(kAlice, "PATCH", StrCat(kLabPods, "/a"),
            StrCat(R"({"metadata":{"annotations":{"swell.dev/gpu-devices":)", value, "}}}"));
     EXPECT_EQ(api::Annotation(changed.body, "swell.dev/gpu-devices"), "3");
   }

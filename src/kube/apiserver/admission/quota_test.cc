@@ -7,10 +7,8 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kPods[] = "/api/v1/namespaces/default/pods";
 constexpr char kQuotas[] = "/api/v1/namespaces/default/resourcequotas";
 constexpr char kRanges[] = "/api/v1/namespaces/default/limitranges";
-constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 
 std::string SizedPod(const std::string& name, const std::string& resources) {
   return StrCat(R"({"metadata":{"name":")", name,

@@ -7,7 +7,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 constexpr char kApply[] = "application/apply-patch+yaml";
 
 class ApplyTest : public ::testing::Test {

@@ -10,7 +10,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 constexpr char kCrds[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 class KindsTest : public ::testing::Test {

@@ -14,7 +14,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kSelections[] = {"", "labelSelector=k%3D1", "labelSelector=k%21%3D1",
                                        "labelSelector=k+in+%280%2C2%29",
                                        "fieldSelector=metadata.name%3Dc3"};

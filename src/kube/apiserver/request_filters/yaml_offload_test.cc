@@ -10,7 +10,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr std::string_view kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr std::string_view kYaml = "application/yaml";
 
 std::string MapYaml(std::string_view name) {
@@ -59,7 +58,7 @@ class YamlAsideTest : public testing::Test {
 };
 
 TEST_F(YamlAsideTest, IsWhatItWouldBeAtOnce) {
-  auto call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), MapYaml("one")));
+  auto call = Begin(Body("POST", kMaps, std::string(kYaml), MapYaml("one")));
   EXPECT_EQ(sink_->answers, 0);
   EXPECT_EQ(aside_.size(), 1u);
   WorkAside();
@@ -78,7 +77,7 @@ TEST_F(YamlAsideTest, TellsWhatIsNamedTwice) {
   WorkAside();
   EXPECT_EQ(sink_->answer.status, 400);
   EXPECT_NE(Text().find("strict decoding error: line 5: key"), std::string::npos) << Text();
-  call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), body));
+  call = Begin(Body("POST", kMaps, std::string(kYaml), body));
   WorkAside();
   EXPECT_EQ(sink_->answer.status, 201);
   EXPECT_NE(Text().find(R"("a":"short")"), std::string::npos) << Text();
@@ -94,20 +93,20 @@ TEST_F(YamlAsideTest, OnlyWhatTakesLongIsReadThere) {
        {std::pair<std::string, std::string>{kYaml, "metadata: {name: small}"},
         {"application/json", StrCat(R"({"metadata":{"name":"json"},"data":{"a":")",
                                     std::string(20'000, 'x'), R"("}})")}}) {
-    auto call = Begin(Body("POST", std::string(kMaps), type, body));
+    auto call = Begin(Body("POST", kMaps, type, body));
     EXPECT_TRUE(aside_.empty());
     EXPECT_EQ(sink_->answer.status, 201) << Text();
   }
 }
 
 TEST_F(YamlAsideTest, SaysWhatIsWrongWithIt) {
-  auto call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), MapYaml("x") + "}"));
+  auto call = Begin(Body("POST", kMaps, std::string(kYaml), MapYaml("x") + "}"));
   WorkAside();
   EXPECT_EQ(sink_->answer.status, 400);
   EXPECT_NE(Text().find("the object provided is unrecognized"), std::string::npos) << Text();
   std::string list = "metadata: {name: x}\ndata:\n";
   for (int i = 0; i < 140'000; ++i) list += "- 0\n";
-  call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), list));
+  call = Begin(Body("POST", kMaps, std::string(kYaml), list));
   WorkAside();
   EXPECT_EQ(sink_->answer.status, 413);
   call = Begin(Body("PATCH", StrCat(kMaps, "/x?fieldManager=x"), std::string(kApplyPatch),
@@ -118,7 +117,7 @@ TEST_F(YamlAsideTest, SaysWhatIsWrongWithIt) {
 }
 
 TEST_F(YamlAsideTest, WhoGivesUpMakesNothing) {
-  auto call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), MapYaml("given-up")));
+  auto call = Begin(Body("POST", kMaps, std::string(kYaml), MapYaml("given-up")));
   call.reset();
   WorkAside();
   EXPECT_EQ(sink_->answers, 0);
@@ -127,14 +126,14 @@ TEST_F(YamlAsideTest, WhoGivesUpMakesNothing) {
 
 TEST_F(YamlAsideTest, WithoutRoomItIsToComeAgain) {
   room_ = 1000;
-  auto call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), MapYaml("x")));
+  auto call = Begin(Body("POST", kMaps, std::string(kYaml), MapYaml("x")));
   EXPECT_EQ(sink_->answer.status, 429) << Text();
 }
 
 TEST_F(YamlAsideTest, JsonOfTooManyValuesIsRefused) {
   std::string body = R"({"metadata":{"name":"x"},"data":[0)";
   for (int i = 0; i < 140'000; ++i) body += ",0";
-  auto call = Begin(Body("POST", std::string(kMaps), "application/json", body + "]}"));
+  auto call = Begin(Body("POST", kMaps, "application/json", body + "]}"));
   EXPECT_EQ(sink_->answer.status, 413);
   EXPECT_NE(Text().find("more than the 131072 values allowed"), std::string::npos) << Text();
 }
