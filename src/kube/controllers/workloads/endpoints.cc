@@ -9,7 +9,7 @@
 namespace swell::controllers {
 namespace {
 
-bool Selects(const json::Object& selector, const json::Value& pod) {
+bool SelectsPod(const json::Object& selector, const json::Value& pod) {
   return !selector.empty() && api::HasLabels(pod, selector);
 }
 
@@ -124,7 +124,7 @@ void EndpointsController::OnPod(const json::Value& pod) {
   if (json::GetString(pod, {"status", "podIP"}).empty()) return;
   for (const auto& [key, service] : services_.objects()) {
     if (api::Namespace(*service) == api::Namespace(pod) &&
-        Selects(json::GetObject(*service, {"spec", "selector"}), pod)) {
+        SelectsPod(json::GetObject(*service, {"spec", "selector"}), pod)) {
       queue_.Add(key);
     }
   }
@@ -144,7 +144,7 @@ json::Value EndpointsController::Wanted(const json::Value& service) const {
     const json::SharedValue& pod = it->second;
     if (!it->first.starts_with(prefix)) break;
     if (HasEnded(*pod) || api::IsDeleting(*pod) ||
-        json::GetString(*pod, {"status", "podIP"}).empty() || !Selects(selector, *pod)) {
+        json::GetString(*pod, {"status", "podIP"}).empty() || !SelectsPod(selector, *pod)) {
       continue;
     }
     json::Array ports = Ports(service, *pod);
