@@ -190,7 +190,7 @@ Status FillGpus(const GpuFlags& gpus, Layout& layout) {
 
 Status FillMemory(const BatchFlags& flags, Layout& layout) {
   int said = 0;
-  const auto read = [&](std::string_view name, int64_t times) {
+  const auto read = [&](std::string_view name, std::string_view unit, int64_t times) {
     if (!flags.Has(name)) return Status::Ok();
     const std::string flag = StrCat("--", name);
     SWELL_ASSIGN_OR_RETURN(const int64_t mib, ParseMemoryMib(flag, flags.Text(name)));
@@ -200,13 +200,16 @@ Status FillMemory(const BatchFlags& flags, Layout& layout) {
       return Misuse(StrCat(flag, " ", flags.Text(name), ": the job asks for no GPUs"));
     }
     layout.memory_mib = mib * times;
+    layout.memory_unit = unit;
+    layout.memory_of_unit_mib = mib;
     ++said;
     return Status::Ok();
   };
-  SWELL_RETURN_IF_ERROR(read("mem", 1));
-  SWELL_RETURN_IF_ERROR(read(
-      "mem-per-cpu", std::max(layout.tasks_per_node, layout.cpus_limit(layout.gpus_per_node))));
-  SWELL_RETURN_IF_ERROR(read("mem-per-gpu", layout.gpus_per_node));
+  SWELL_RETURN_IF_ERROR(read("mem", "NODE", 1));
+  SWELL_RETURN_IF_ERROR(
+      read("mem-per-cpu", "CPU",
+           std::max(layout.tasks_per_node, layout.cpus_limit(layout.gpus_per_node))));
+  SWELL_RETURN_IF_ERROR(read("mem-per-gpu", "GPU", layout.gpus_per_node));
   if (said > 1) return Misuse("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
   return Status::Ok();
 }
@@ -429,7 +432,9 @@ KeyValues SlurmEnv(const BatchJob& job,
     if (l.gpus_first == 0) Set(env, "SLURM_GPUS_PER_NODE", std::to_string(gpus));
   }
   if (l.gpus_per_task > 0) Set(env, "SLURM_GPUS_PER_TASK", std::to_string(l.gpus_per_task));
-  if (l.memory_mib > 0) Set(env, "SLURM_MEM_PER_NODE", std::to_string(l.memory_mib));
+  if (l.memory_mib > 0) {
+    Set(env, StrCat("SLURM_MEM_PER_", l.memory_unit), std::to_string(l.memory_of_unit_mib));
+  }
   if (!number.array_id.empty()) {
     Set(env, "SLURM_ARRAY_JOB_ID", number.array_id);
     Set(env, "SLURM_ARRAY_TASK_ID", number.task_id);

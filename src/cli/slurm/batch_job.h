@@ -27,6 +27,9 @@ struct Layout {
   int64_t cpus_per_gpu = 0;   // in its place
   bool counts_tasks = false;  // their number was said: each has a CPU
   int64_t memory_mib = 0;     // of each node; 0: not asked for
+  // As it was asked for: MiB of a NODE, a CPU or a GPU.
+  std::string memory_unit;
+  int64_t memory_of_unit_mib = 0;
   std::string gpu_type;       // empty: any
 
   // The limit for a node with `gpus` GPUs; 0: no limit.

@@ -420,6 +420,8 @@ TEST_F(SlurmTest, CpusOfEachGpuAreALimitOfTheNodesThatHaveThem) {
       json::Print(*json::Find(json::GetArray(pod, {"containers"})[0], {"resources", "limits"})),
       R"({"cpu":"8","memory":"8192Mi","nvidia.com/gpu":"2"})");
   EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_PER_GPU"), "4");
+  EXPECT_EQ(EnvOf(pod, "SLURM_MEM_PER_CPU"), "1024");
+  EXPECT_EQ(EnvOf(pod, "SLURM_MEM_PER_NODE"), "(unset)");
   EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_ON_NODE"), "8");
   EXPECT_EQ(EnvOf(pod, "SLURM_CPUS_PER_TASK"), "(unset)");
   ASSERT_EQ(Run({"squeue", "-h", "-j", Number(), "-o", "%C"}), 0) << err_;
