@@ -74,7 +74,8 @@ ChaosScenario::ChaosScenario(uint64_t seed)
       foreign_(cluster_.executor(),
                cluster_.network().Link("neighbour"),
                GpusOfNodes(cluster_.options()),
-               StableHash("neighbour", seed)) {}
+               StableHash("neighbour", seed)),
+      reports_(cluster_.executor(), cluster_.network().Link("scripts")) {}
 
 ChaosScenario::~ChaosScenario() {
   cluster_.network().on_ask = nullptr;
@@ -259,6 +260,7 @@ void ChaosScenario::Prepare() {
     Watch(resource);
   }
   foreign_.Start();
+  reports_.Start();
   cluster_.Advance(seconds(5));
   Check();
 }
@@ -303,6 +305,7 @@ void ChaosScenario::Submit() {
   if (kind > 0) job.pod.priority = random_.OneIn(3) ? "high" : random_.OneIn(2) ? "low" : "";
   if (kind == 0) {
     job.pod.gpus = 1;
+    job.goodput = random_.OneIn(2);
     request->must_succeed = faults_stopped_;
     request->resource = client::resources::kTrainingJobs;
     request->object = TrainingJob(job);
@@ -739,6 +742,14 @@ void ChaosScenario::LogPod(const store::Change& change) {
 Duration ChaosScenario::RandomDuration(Duration least, Duration most) {
   return least + Duration(static_cast<int64_t>(
                      random_.Below(static_cast<uint64_t>((most - least).count()) + 1)));
+}
+
+size_t ChaosScenario::GrownByGoodput() const {
+  size_t grown = 0;
+  for (const json::SharedValue& job : cluster_.List("trainingjobs.swell.dev")) {
+    grown += json::GetInt(*job, {"status", "goodput", "measuredAt"}) > 1 ? 1 : 0;
+  }
+  return grown;
 }
 
 size_t ChaosScenario::watched() const {

@@ -26,6 +26,7 @@
 
 #include "base/timer.h"
 #include "sim/foreign_scheduler.h"
+#include "sim/goodput_reports.h"
 #include "sim/job_count_checker.h"
 #include "sim/sim_caches.h"
 #include "sim/sim_cluster.h"
@@ -50,6 +51,8 @@ class ChaosScenario {
 
   size_t jobs() const { return acknowledged_.size(); }
   size_t watched() const;
+  // Jobs that goodput scaled, and whose speed it measured with several members.
+  size_t GrownByGoodput() const;
   const Invariants& invariants() const { return invariants_; }
   SimCluster& cluster() { return cluster_; }
 
@@ -120,6 +123,7 @@ class ChaosScenario {
   std::vector<std::unique_ptr<SimWatcher>> watchers_;
   std::unique_ptr<client::Client> client_;
   ForeignScheduler foreign_;
+  GoodputReports reports_;
   std::set<std::string> acknowledged_;  // "resource ns/name": created, and not asked to go
   std::vector<RequestPtr> jobs_;        // acknowledged, in order
   std::vector<RequestPtr> suspended_;   // what resumes them

@@ -17,7 +17,7 @@ constexpr uint64_t kSeeds = 8;
 
 TEST(SystemUnderFaults, KeepsItsPromises) {
   const auto [first, count, replayed] = TestSeeds::FromEnvironment(kSeeds);
-  size_t bindings = 0, evictions = 0, watched = 0, answers = 0, conflicts = 0;
+  size_t bindings = 0, evictions = 0, watched = 0, answers = 0, conflicts = 0, grown = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(StrCat("replay with SWELL_STORY=1 SWELL_SEED=", seed,
                         " build/dev/src/sim/sim_test --gtest_filter=SystemUnderFaults.*"));
@@ -34,6 +34,7 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
     watched += scenario.watched();
     answers += scenario.cluster().history().answers_checked();
     conflicts += scenario.cluster().history().conflicts();
+    grown += scenario.GrownByGoodput();
     if (HasFailure()) break;
   }
   if (replayed) return;
@@ -43,6 +44,7 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
   EXPECT_GT(watched, 100 * count);
   EXPECT_GT(answers, 100 * count);
   EXPECT_GT(conflicts, count);
+  EXPECT_GT(grown, 0U);
 }
 
 TEST(SystemUnderFaults, SameSeedSameTrace) {

@@ -48,8 +48,11 @@ json::Value PyTorchJob(const JobShape& job,
 }
 
 json::Value TrainingJob(const JobShape& job) {
-  return Parsed(StrCat("{", Head("swell.dev/v1", "TrainingJob", job),
-                       R"(},"spec":{"roles":{"worker":{"replicas":)", job.members,
+  const std::string scaling =
+      job.goodput ? R"("autoscaling":{"mode":"Goodput","intervalSeconds":2,"observations":2},)"
+                  : "";
+  return Parsed(StrCat("{", Head("swell.dev/v1", "TrainingJob", job), R"(},"spec":{)", scaling,
+                       R"("roles":{"worker":{"replicas":)", job.goodput ? 1 : job.members,
                        R"(,"elastic":{"minReplicas":1,"maxReplicas":)", job.members,
                        R"(},"template":)", Template(job.pod), "}}}}"));
 }

@@ -21,6 +21,7 @@ struct JobShape {
   std::string ns, name;
   int members = 1;
   PodShape pod;
+  bool goodput = false;  // an elastic job begins with one member, and is scaled by goodput
 };
 
 // A gang: a master, and a worker for each of the other members.
