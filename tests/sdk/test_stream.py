@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -89,6 +90,12 @@ class StreamTest(support.FolderTest):
         for count, ends in ((17, [False, False, True]), (16, [False, True]), (1, [True])):
             stream = stream_of(Numbers(count))
             self.assertEqual([stream.at_last for _ in stream], ends)
+
+    def test_a_later_step_costs_no_more_than_an_early_one(self):
+        stream = Stream(Numbers(50000), 1, SimpleNamespace(env=SimpleNamespace(rank=0, world=1)), list)
+        begin = time.process_time()
+        self.assertEqual(sum(1 for _ in stream), 50000)
+        self.assertLess(time.process_time() - begin, 5, "0.1 s where no step adds to the cost of the next")
 
     def test_a_rank_without_a_record_computes_one_without_weight(self):
         stream = Stream(Numbers(1), 4, SimpleNamespace(env=SimpleNamespace(rank=0, world=2)), list)

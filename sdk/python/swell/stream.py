@@ -42,9 +42,9 @@ class Stream:
 
     def __iter__(self):
         source = self._records()
-        while records := list(islice(source, self._step_size())):
+        following = []
+        while records := list(islice(chain(following, source), self._step_size())):
             following = list(islice(source, 1))
-            source = chain(following, source)
             rank, world = self._job.env.rank, self._job.env.world
             share = records[len(records) * rank // world : len(records) * (rank + 1) // world]
             self.step_records, self._share, self.at_last = len(records), len(share), not following
