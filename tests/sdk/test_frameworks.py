@@ -201,14 +201,33 @@ class FakeTest(support.FolderTest):
 
         self.fake(**{"lightning": types.ModuleType("lightning"),
                      "lightning.pytorch": types.SimpleNamespace(Callback=object)})
-        trainer = mock.Mock(global_step=2, estimated_stepping_batches=float("inf"))
+        trainer = mock.Mock(global_step=2, estimated_stepping_batches=20)
         saved = frameworks.lightning(self.job).state_dict()
         drawn = random.random(), torch.rand(1).item()
         callback = frameworks.lightning(self.job)
         callback.load_state_dict(saved)
         callback.on_train_start(trainer, None)
         self.assertEqual((random.random(), torch.rand(1).item()), drawn)
-        self.assertEqual(self.job.progress.total, 0)
+
+    def test_lightning_shows_no_total_where_it_knows_none(self):
+        self.fake(**{"lightning": types.ModuleType("lightning"),
+                     "lightning.pytorch": types.SimpleNamespace(Callback=object)})
+        for steps, total in ((20, 20), (float("inf"), 0), (-1, 0)):  # -1: of a stream, without max_steps
+            frameworks.lightning(self.job).on_train_start(mock.Mock(global_step=2, estimated_stepping_batches=steps), None)
+            self.assertEqual(self.job.progress.total, total)
+            self.job.progress.enter("step")
+
+    def test_a_save_that_has_no_room_does_not_begin(self):
+        with open(self.path("checkpoints"), "w", encoding="utf-8"):
+            pass
+        accelerator = mock.Mock()
+        state = frameworks.Accelerate(self.job, accelerator)
+        self.job.notice.note()
+        with mock.patch("swell.report.complain") as complain, self.assertRaises(SystemExit) as end:
+            state.step_done(4)
+        self.assertEqual(end.exception.code, 138)
+        accelerator.save_state.assert_not_called()
+        self.assertRegex(complain.call_args.args[0], "checkpoint of step 4 not saved, training continues: .*checkpoints")
 
     def test_a_save_that_takes_long_is_made_rarely(self):
         now = [0.0]
@@ -288,11 +307,12 @@ class FakeTest(support.FolderTest):
 
     def test_a_folder_that_the_trainer_did_not_finish_is_passed_over(self):
         self.assertIsNone(frameworks.last(self.job, "huggingface"))
-        for name in ("checkpoint-9", "checkpoint-10", "checkpoint-11", "checkpoint-best"):
+        for name, text in (("checkpoint-9", "{}"), ("checkpoint-10", "{}"), ("checkpoint-11", ""),
+                           ("checkpoint-12", None), ("checkpoint-best", "{}")):
             os.makedirs(self.path("checkpoints", name))
-            if name != "checkpoint-11":
-                with open(self.path("checkpoints", name, "trainer_state.json"), "w", encoding="utf-8"):
-                    pass
+            if text is not None:
+                with open(self.path("checkpoints", name, "trainer_state.json"), "w", encoding="utf-8") as file:
+                    file.write(text)
         self.assertEqual(frameworks.last(self.job, "huggingface"), self.path("checkpoints", "checkpoint-10"))
 
     def test_what_happened_is_said_in_a_line_each(self):

@@ -43,7 +43,7 @@ def last(job, name):
     folder = job.checkpoints.dir
     if name == "huggingface":
         return _last_of_trainer(folder)
-    # A crash between two renames leaves the checkpoint before under its other name.
+    # A crash between the two renames of `_publish` leaves only the checkpoint before it, as NAME.old.
     paths = [os.path.join(folder, name), os.path.join(folder, f"{name}.old")]
     return next((path for path in paths if os.path.exists(path)), None)
 
@@ -52,8 +52,17 @@ def _last_of_trainer(folder):
     names = os.listdir(folder) if os.path.isdir(folder) else []
     steps = [int(name[len("checkpoint-") :]) for name in names if re.fullmatch(r"checkpoint-\d+", name)]
     paths = [os.path.join(folder, f"checkpoint-{step}") for step in sorted(steps, reverse=True)]
-    # The Trainer writes this file last.
-    return next((path for path in paths if os.path.exists(os.path.join(path, "trainer_state.json"))), None)
+    return next(filter(_is_whole, paths), None)
+
+
+def _is_whole(folder):
+    """Whether the Trainer has finished this checkpoint: it writes the file last, but not at once."""
+    try:
+        with open(os.path.join(folder, "trainer_state.json"), encoding="utf-8") as file:
+            json.load(file)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 class Loader:
@@ -123,7 +132,8 @@ def lightning(job):
             self.step = trainer.global_step
             job.note_restore(self.step)
             steps = trainer.estimated_stepping_batches
-            job.progress.total = int(steps) if math.isfinite(steps) else 0
+            # Infinite or -1 where the training has no end that is known.
+            job.progress.total = int(steps) if 0 < steps < math.inf else 0
             if self.drawn is not None and len(self.drawn) == job.env.world:
                 random_state.restore(self.drawn[job.env.rank])
 
@@ -231,18 +241,12 @@ def _step_done(job, step, save, name):
 def _save(job, step, save, name):
     """`save(path)` writes a file or a folder, on all ranks. True on every rank if all is well."""
     temporary = os.path.join(job.checkpoints.dir, f"{TEMPORARY_PREFIX}{name}")
-    error = None
-    try:
-        if job.env.leader:
-            os.makedirs(job.checkpoints.dir, exist_ok=True)
-            _remove(temporary)
-        job.gather(None)
-        save(temporary)
-    except OSError as caught:
-        error = str(caught)
-    error = next((text for text in job.gather(error) if text), None)
+    # Each rank hears of an error before the next step, in which all ranks must take part.
+    error = job.agree_on(_failure(_make_room, temporary) if job.env.leader else None)
+    if error is None:
+        error = next((text for text in job.gather(_failure(save, temporary)) if text), None)
     if job.env.leader and error is None:
-        error = _publish(temporary, os.path.join(job.checkpoints.dir, name))
+        error = _failure(_publish, temporary, os.path.join(job.checkpoints.dir, name))
     error = job.agree_on(error)
     if error is not None and job.env.leader:
         report.complain(f"checkpoint of step {step} not saved, training continues: {error}")
@@ -252,20 +256,30 @@ def _save(job, step, save, name):
     return error is None
 
 
-def _publish(temporary, path):
+def _failure(action, *arguments):
+    """What the system says if it refuses the action, or None."""
     try:
-        if os.path.isdir(path):
-            # A folder cannot replace one that has files. A crash in between leaves the new one under its old name.
-            old = f"{path}.old"
-            _remove(old)
-            os.rename(path, old)
-            os.rename(temporary, path)
-            _remove(old)
-        else:
-            os.replace(temporary, path)
+        action(*arguments)
     except OSError as error:
         return str(error)
     return None
+
+
+def _make_room(path):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    _remove(path)
+
+
+def _publish(temporary, path):
+    if os.path.isdir(path):
+        # A folder cannot replace one that has files. After a crash in between, `last` finds the old one.
+        old = f"{path}.old"
+        _remove(old)
+        os.rename(path, old)
+        os.rename(temporary, path)
+        _remove(old)
+    else:
+        os.replace(temporary, path)
 
 
 def _remove(path):
