@@ -72,7 +72,7 @@ class Explainer {
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   std::string HeldText(GroupId id) const;
   std::string MissingLabels(const Shape& shape) const;
-  // Whether the job may take back nothing, although others hold more than they are due.
+  // Whether its own share keeps the job from reclaiming, while others hold more than they are due.
   bool IsBeyondItsShare(GroupId id, const std::vector<PodId>& pods);
   bool OthersHoldMore(QueueId queue, int pool);
   std::string TooLargeShare(const Shape& shape) const;
@@ -89,7 +89,7 @@ class Explainer {
   CycleContext& context_;
   State& state_;
   NodeDiagnoser nodes_;
-  std::map<int, std::vector<QueueId>> hold_more_;  // by pool: projects with more GPUs than is due
+  std::map<int, std::vector<QueueId>> hold_more_;  // by pool: projects above their due GPUs
 };
 
 // The resource that exceeds every suitable node even when it is empty; empty if none does.
@@ -105,8 +105,8 @@ std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
   return "";
 }
 
-// Where no node has all labels of the pod's node selector: those that none has, or all where each
-// is on some node. Empty: something else of the nodes is in the way, and they say what.
+// If no node has all labels of the pod's node selector: the labels that no node has. If each label
+// is on some node: all of them. Empty: the node selector is not at fault.
 std::string Explainer::MissingLabels(const Shape& shape) const {
   if (shape.node_selector.empty()) return "";
   std::vector<std::string> missing, all;

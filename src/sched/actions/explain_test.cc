@@ -330,7 +330,7 @@ TEST(Explain, PoolsWhereAProjectMayHoldNoMoreAreToldApart) {
   ASSERT_NE(s.WaitingOf("third"), nullptr);
   EXPECT_EQ(s.WaitingOf("third")->reason,
             "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) were in node pools "
-            "where project a may not hold so much. Needs 4 GPUs; 0 free.");
+            "where project a would exceed its limit or quota. Needs 4 GPUs; 0 free.");
 }
 
 TEST(Explain, SaysNothingInACycleThatIsNotAskedTo) {

@@ -254,7 +254,7 @@ OpenPools NodeDiagnoser::OpenTo(GroupId id) {
     pools.why_closed[pool] = FitsBoundsIn(id, pool)
                                  ? ""
                                  : StrCat("node(s) were in node pools where project ",
-                                          group.queue_name, " may not hold so much");
+                                          group.queue_name, " would exceed its limit or quota");
   }
   return pools;
 }

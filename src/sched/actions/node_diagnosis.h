@@ -17,8 +17,8 @@ namespace swell::sched {
 
 // Where a group's work may run.
 struct OpenPools {
-  // By pool: what is said of its nodes; an empty text: they are open. No texts: all nodes are
-  // alike.
+  // By pool: why its nodes are closed to the group; an empty text: they are open. No texts: pools
+  // do not matter.
   std::vector<std::string> why_closed;
   bool Has(const NodeState& node) const {
     return why_closed.empty() || why_closed[node.pool].empty();

@@ -128,7 +128,7 @@ std::string FairnessReason(const CycleContext& context,
   const int64_t held = HeldBefore(state, theirs, pool, r, evictions.victims);
   const QueuePool& own = state.queues[winner.queue].pools[pool];
   const int64_t fair = context.shares.Fair(pool, winner.queue)[r];
-  // Quotas that promise more than there is make it so.
+  // Only where all quotas exceed the total.
   const bool by_quota = own.used[r] > fair && own.used[r] <= own.quota[r];
   std::string text = StrCat("project ", state.queues[winner.queue].name, " has a ",
                             by_quota ? "quota" : "fair share", " of ",

@@ -5,7 +5,7 @@
 namespace swell::sched {
 namespace {
 
-// The pool in which they are all placed; kNone: it is not known.
+// The pool of all the pods; kNone: not known.
 int PoolOfAll(const State& state, const NodeFilter* within) {
   if (within != nullptr && within->pool != kNone) return within->pool;
   return state.pool_facts.live.size() == 1 ? state.pool_facts.live.front() : kNone;
@@ -34,15 +34,15 @@ bool AreAlike(const State& state, const std::vector<PodId>& pods) {
   });
 }
 
-// The free pieces of a pool: for each number of idle GPUs, the nodes that have so many.
+// The free pieces of a pool: for each number of idle GPUs, the nodes that have this number.
 class Pieces {
  public:
   Pieces(State& state, Tense tense, const NodeFilter* within, int pool)
       : state_(state), tense_(tense), within_(within), pool_(pool) {}
 
   // The node for the next of `left` pods that are like this one: the largest piece if they fill
-  // it, else the smallest that holds them all. A whole idle node is broken for less than half of it
-  // only if the smaller pieces are not enough.
+  // it, else the smallest that holds them all. Pods that fill less than half of a whole idle node
+  // go to smaller pieces, if these hold them.
   NodeId For(PodId pod, int64_t left) {
     const auto gpus = static_cast<int>(state_.ShapeOf(pod).core[kGpu]);
     const int64_t rest = left * gpus;
@@ -110,7 +110,7 @@ std::optional<bool> PlacePacked(Statement& trial,
     const NodeId node = pieces.For(pods[i], static_cast<int64_t>(pods.size() - i));
     if (node == kNone) {
       trial.Rollback(mark);
-      // What one of them leaves may be too little for the next, in this order or in another.
+      // Pods of different shapes may still fit in another order.
       return AreAlike(state, pods) ? std::optional(false) : std::nullopt;
     }
     do {

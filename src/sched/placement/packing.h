@@ -12,8 +12,8 @@
 
 namespace swell::sched {
 
-// Places all pods, or none and answers false: they fit nowhere. nullopt: these pods are to be
-// placed one by one, in whatever order of nodes each of them prefers.
+// True: all pods are placed. False: they fit nowhere, and none is placed. nullopt: packing does not
+// apply, so the caller places each pod on the node that it prefers.
 std::optional<bool> PlacePacked(Statement& trial,
                                 State& state,
                                 const std::vector<PodId>& pods,

@@ -9,7 +9,7 @@
 namespace swell::sched {
 namespace {
 
-// Nodes of eight GPUs, n0, n1, ..., with so many idle.
+// Nodes of eight GPUs, n0, n1, ..., each with this number idle.
 void Nodes(Scenario& s, const std::vector<int>& idle) {
   for (size_t i = 0; i < idle.size(); ++i) {
     const std::string name = StrCat("n", i);
@@ -95,7 +95,7 @@ TEST(Packing, ANodeWithoutCpuForTheRestGetsWhatItHolds) {
 // Days of a cluster on which jobs come and end.
 struct Days {
   double nodes_per_gang = 0;
-  double whole_nodes = 0;  // idle on average: so many gangs of eight could start at once
+  double whole_nodes = 0;  // idle on average: each could start a gang of eight at once
 };
 
 Days Play(uint64_t seed, bool packed) {

@@ -48,7 +48,7 @@ int64_t DivideRounds(int64_t left,
 }
 
 // Rounds, and then the units that they leave, one each. `members` have one priority and are in the
-// order in which equals are served. Returns what stays over.
+// order in which equals are served. Returns what is left.
 int64_t DivideAmong(int64_t left,
                     int64_t unit,
                     const std::vector<ShareClaim>& claims,
@@ -58,7 +58,7 @@ int64_t DivideAmong(int64_t left,
   left = DivideRounds(left, unit, claims, members, given, remainders);
   std::stable_sort(members.begin(), members.end(),
                    [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-  // Where nobody has a weight, nobody is worth less than the others.
+  // Where all weights are 0, they count as equal.
   const bool weightless =
       std::none_of(members.begin(), members.end(), [&](size_t i) { return claims[i].weight > 0; });
   for (size_t i : members) {
@@ -70,7 +70,8 @@ int64_t DivideAmong(int64_t left,
   return left;
 }
 
-// What the quotas give: each its own. Where there is less, each gets a part in proportion to it.
+// What each claim gets of its quota. If `total` is too little, it is divided in proportion to the
+// quotas.
 std::vector<int64_t> DivideQuotas(int64_t total,
                                   int64_t unit,
                                   const std::vector<ShareClaim>& claims,
@@ -222,7 +223,8 @@ void QueueShares::Divide(int pool,
         weight =
             std::max(part * kForgiven, part + state_.past_share * (part - own.past[r] / usage));
       }
-      // A quota that says nothing divides GPUs, but not CPU and memory: they come with the GPUs.
+      // An unlimited quota counts as all GPUs. It takes no part of CPU and memory, because the
+      // projects that get the GPUs need them.
       const bool all = own.quota[r] < 0 && r == kQueueGpu;
       claims[i] = {all ? total[r] : Left(level[i], own.quota[r], r),
                    pools_[pool].requestable[level[i]][r],

@@ -1,8 +1,8 @@
 // Fair shares: what each queue is due, per resource and per level of the tree, top down.
 //
 // (1) Each queue gets min(quota, requestable), requestable being what it runs and waits for, up to
-// its limit. Where that is more than there is, they divide it in proportion to their quotas. (2)
-// What is left, less what queues keep of their quotas, goes by queue priority, high to low, in
+// its limit. If that is more than the total, they divide the total in proportion to their quotas.
+// (2) What is left, less what queues keep of their quotas, goes by queue priority, high to low, in
 // proportion to the over-quota weights, in whole units, and no queue gets more than it still asks
 // for. Rounds continue while a round satisfies a queue. (3) What a priority's rounds leave goes one
 // unit each: largest remainder, oldest, name; only then come lower priorities.
@@ -42,8 +42,8 @@ class QueueShares {
   // Running and waiting, subtree included.
   QueueAmounts Requested(int pool, QueueId queue) const;
   const QueueAmounts& Fair(int pool, QueueId queue) const { return pools_[pool].fair[queue]; }
-  // What it may take back: its fair share, and its quota even where quotas promise more than there
-  // is. Otherwise nobody could start a job that needs a whole quota.
+  // What it may take back: its fair share, or its quota if that is more, as where all quotas exceed
+  // the total. Otherwise a job that needs a whole quota could never start.
   const QueueAmounts& Due(int pool, QueueId queue) const { return pools_[pool].due[queue]; }
   const QueueAmounts& Total(int pool) const { return pools_[pool].total; }
 
