@@ -63,9 +63,9 @@ class Rates:
 
 
 def adapt(job, things):
-    """Where the manifest lets the job choose its batch, its rule holds for all optimizers that have none.
+    """If the job chooses its batch, gives the manifest's rule to each optimizer that has none.
 
-    Where each rank keeps its batch, the script alone knows for how many ranks its rates were chosen.
+    If each rank keeps its batch, only the script knows for how many ranks its rates were chosen.
     """
     if job.batch_size.most is None or os.environ.get("SWELL_LEARNING_RATE", "none") == "none":
         return
