@@ -62,7 +62,7 @@ class GoodputScaler final : public JobScaler {
     SteadyTime first_report;  // when that was
     double batch = 0;         // records of a step at this size; 0: not known yet
     bool noise = false;       // this size measures the gradient's noise; one rank alone cannot
-    int other_batch = 0;      // observations in a row whose steps had clearly more or fewer
+    int other_batch = 0;      // observations in a row with clearly more or fewer
     bool went_back = false;   // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report
     bool is_new = false;                // nothing was known of the job when this process saw it

@@ -45,7 +45,7 @@ class FairQueue {
     Waits(client, one);
   }
 
-  // The next item and its client; nothing when nobody waits.
+  // The next item and its client; nullopt when nobody waits.
   std::optional<std::pair<std::string, Item>> Pop() {
     if (order_.empty()) return std::nullopt;
     auto node = order_.extract(order_.begin());

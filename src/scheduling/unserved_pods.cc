@@ -9,7 +9,7 @@
 namespace swell::scheduling {
 namespace {
 
-// A scheduler of somebody's own may be slow, or about to start.
+// A user's own scheduler may be slow, or about to start.
 constexpr Duration kPatience = std::chrono::seconds(30);
 
 }  // namespace

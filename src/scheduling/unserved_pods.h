@@ -1,5 +1,5 @@
-// UnservedPods: says of a pod that names another scheduler, and of which that scheduler has said
-// nothing for a while, whose work it is. It would otherwise wait for ever without a word.
+// UnservedPods: writes an event for a pod that waits for another scheduler, if that one does not
+// answer. Without it the pod would wait with no reason given.
 // - Threads: core executor only.
 #pragma once
 

@@ -22,7 +22,7 @@ def run(*words, **more):
 
 
 def must(done):
-    """What it printed, where it ended well."""
+    """What it printed. Raises RuntimeError if it failed."""
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(done.args)}: {done.stderr}")
     return done.stdout
@@ -35,7 +35,7 @@ class ClusterTest(unittest.TestCase):
 
     @classmethod
     def layouts(cls):
-        """{name: layout} of what is imported. Raises SkipTest where an image cannot be had."""
+        """{name: layout} of the images to import. Raises SkipTest if one cannot be had."""
         return {}
 
     @classmethod

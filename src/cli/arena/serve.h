@@ -1,5 +1,5 @@
 // arena serve: servers of trained models. Each version of one is a Deployment, with a Service, that
-// carry the labels of Arena's charts: those that Arena itself made are found, too.
+// carry the labels of Arena's charts. Servers that Arena itself made have them, and are found, too.
 // - Threads: one thread; blocks on the session's loop.
 #pragma once
 
@@ -58,12 +58,12 @@ class ServingFilter {
   const ServingType* type_ = nullptr;
 };
 
-// How an update replaces replicas: how many more, and how many fewer, there may be meanwhile.
+// How many more and how many fewer replicas there may be during an update.
 struct UpdatePace {
   std::string max_surge, max_unavailable;
 
   void Declare(Flags& flags);
-  // What is not set stays as it is.
+  // A value that is not set leaves the Deployment's as it is.
   void Set(json::Value& deployment) const;
 };
 
@@ -72,7 +72,8 @@ Result<std::vector<Serving>> ListServings(Session& session,
                                           Api& api,
                                           const std::string& ns,
                                           const std::string& selector);
-// The one of that name. kNotFound in words; kBadRequest naming the versions if there are several.
+// The server of that name. kNotFound in words; kBadRequest naming the versions if there are
+// several.
 Result<Serving> FindServing(Session& session,
                             Api& api,
                             const std::string& name,

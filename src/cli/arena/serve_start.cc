@@ -18,7 +18,7 @@ namespace resources = client::resources;
 
 constexpr int64_t kPortMax = 65535;
 
-// liveness, readiness, startup: what is done, and how, as lines of YAML.
+// liveness, readiness, startup: the action and its fields, as lines of YAML.
 struct ProbeFlags {
   std::string_view name;
   std::string action;

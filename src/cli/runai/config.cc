@@ -16,7 +16,7 @@ class ConfigProjectAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
-    // Not only printed: -p says which one is meant, as with other commands.
+    // As with other commands, -p names the project.
     const std::string& flag = session.global().project;
     if (words.empty() && !flag.empty()) words.push_back(flag);
     if (words.empty()) {

@@ -307,9 +307,9 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
   return read("error", "", job.error);
 }
 
-// A function that bash has exported, as a command that defines it; else empty. Bash keeps it
-// in a variable whose name dash, which starts the script, drops. What a script defines itself
-// stays.
+// A command that defines the function that bash has exported in this variable; empty for another
+// variable. Dash starts the script, and drops variables with such names. A function that the script
+// defines itself stays.
 std::string FunctionOf(std::string_view variable, std::string_view value) {
   constexpr std::string_view kPrefix = "BASH_FUNC_";
   if (!variable.starts_with(kPrefix) || !value.starts_with("()")) return "";

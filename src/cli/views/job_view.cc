@@ -116,7 +116,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.project = json::GetString(job, {"spec", "project"}, view.project);
   view.on_preemption =
       json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
-  // The class of such work has its name.
+  // The priority classes train and interactive are called as the workloads.
   if (view.priority.empty()) view.priority = kind.workload;
   view.workload = kind.workload;
   if (view.workload.empty()) view.workload = api::Label(job, api::keys::kWorkload);

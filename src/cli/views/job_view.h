@@ -103,7 +103,7 @@ struct JobView {
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
   // why it waits, or how it ended. Empty: all is well.
   std::string Reason() const;
-  // Members that have ended with 0 while others run, who may wait for them for ever. Empty if every
+  // Members that have ended with 0 while others run and may wait for them in vain. Empty if every
   // member runs, or if the kind's pods do not work together.
   std::string LeftText() const;
   // How it ended, with who failed and why; empty: nothing is known.

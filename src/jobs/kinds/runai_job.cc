@@ -29,7 +29,7 @@ constexpr std::string_view kTrain = "train";
 constexpr int64_t kTrainingBackoff = 6;
 constexpr std::string_view kLargeShm = "8Gi";
 constexpr std::string_view kNodeTypeLabel = "run.ai/type";
-// Its marks are facts about pods, which the system alone writes.
+// Only the system writes keys of this domain: they are facts about pods.
 constexpr std::string_view kOwnDomain = "swell.dev/";
 
 std::string_view KeyView(const json::Object::value_type& entry) {
@@ -59,7 +59,7 @@ std::string ItemField(std::string_view field, const json::Object::value_type& it
   return StrCat("spec.", field, ".items.", KeyView(item), ".value");
 }
 
-// Fields of Run:ai's that nothing here follows, and what does the same work.
+// Fields of Run:ai's that are not followed here, and what does the same work.
 Status CheckUnsupported(const json::Value& body) {
   struct Row {
     std::string_view field, instead;
@@ -237,7 +237,7 @@ void SetSecurity(const json::Value& body, json::Value& container) {
   }
 }
 
-// What is the same in the container as in the workload.
+// Fields with the same meaning in the workload and in the pod.
 void SetPlainFields(const json::Value& body, json::Value& pod, json::Value& container) {
   for (std::string_view field : {"image", "imagePullPolicy", "workingDir", "stdin", "tty"}) {
     if (const json::Value* value = ValueOf(body, field)) json::Set(container, {field}, *value);
@@ -304,7 +304,8 @@ class RunaiJobKind final : public JobKind {
   const JobKindOptions options_;
 };
 
-// One of the pools is enough. Which pools there are is not known where nobody can look them up.
+// Any of the pools will do. Without `options_.find`, as where a spec is only checked, they are not
+// looked up.
 Status RunaiJobKind::SetPools(const json::Value& body, json::Value& pod) const {
   const std::string names = TextOf(body, "nodePools");
   if (!options_.find) return Status::Ok();
@@ -346,8 +347,8 @@ Result<json::Value> RunaiJobKind::Template(const json::Value& body) const {
         .push_back(
             json::Object{{"containerPort", json::GetInt(item.value(), {"value", "container"})}});
   }
-  // A workspace without a command is its image's shell or Python, which would end at once with
-  // nobody to read from.
+  // A workspace without a command is its image's shell or Python, which ends at once if it has no
+  // input.
   if (definition_.workload != kTrain && !json::Find(container, {"command"}) &&
       !json::Find(container, {"args"})) {
     for (std::string_view field : {"stdin", "tty"}) {

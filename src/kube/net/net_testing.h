@@ -132,7 +132,7 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(listening.ok()) << listening.status().ToString();
     port = *listening;
   }
-  // Requests are not answered: `held` is the newest, and `closed` whether a peer of one has gone.
+  // From now on, requests get no answer. `held` is the newest; `closed` says that a peer has gone.
   void HoldRequests() {
     handler.fn = [this](std::shared_ptr<Exchange> exchange) {
       exchange->OnClose([this] { closed = true; }, reactor);

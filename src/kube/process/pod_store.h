@@ -121,8 +121,9 @@ class PodStore {
   // What the pod's containers share as /dev/shm.
   std::string SharedMemoryDir(const std::string& uid) const { return MemoryDir(uid) + "/.shm"; }
   bool IsInMemory(const ProcessPod& pod, const PodVolume& volume) const;
-  // Makes them those of the pod's own ids, which begin with `first_id`. Linux translates owners of
-  // such a file system from 6.3 on, and what ends with the pod needs no others.
+  // Makes the pod's own ids, which begin with `first_id`, the owners of its folders in memory.
+  // Before Linux 6.3 a user namespace cannot translate owners there. These folders end with the
+  // pod, so nobody else needs to own them.
   Status GiveMemory(ProcessPod& pod, int64_t first_id) const;
   // Where all of them are: no container sees it.
   std::string MemoryRoot() const { return MemoryRootOf(options_.tag); }

@@ -1,4 +1,4 @@
-// LateSink: passes on what a server answers some time later, as a server that has much to do.
+// LateSink: passes answers on some time later, as a busy server would give them.
 // - Threads: the executor's.
 #pragma once
 
@@ -18,7 +18,7 @@ class LateSink final : public api::RestSink {
   void OnResponse(api::RestResponse response) override {
     executor_.After(late_, [to = to_, response] { to->OnResponse(response); });
   }
-  // At once: it says nothing of objects.
+  // At once, since it has no objects that could be late.
   void OnStreamStart(int status, std::string type) override {
     to_->OnStreamStart(status, std::move(type));
   }

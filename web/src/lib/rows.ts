@@ -32,8 +32,8 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// The columns that fit into so many pixels. Those with the highest `spare` are left out first; one
-// for which wide ones of a lower `spare` made room comes back.
+// The columns that fit into these pixels. Those with the highest `spare` are left out first. If a
+// wide column of a lower `spare` goes too, narrow ones come back into its place.
 export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
   let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
   const out = new Set<T>();

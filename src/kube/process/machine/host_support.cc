@@ -71,7 +71,7 @@ std::vector<Hierarchy> Hierarchies() {
   return found;
 }
 
-// What systemd gives a user's services, and no login.
+// systemd delegates groups to a user's services, and none to a login.
 constexpr std::string_view kNotDelegated =
     "this user has no control groups here: start it with systemd-run --user --scope";
 
@@ -165,7 +165,7 @@ std::string GroupToDivide(const std::string& mount, std::string_view own_groups)
   for (std::string_view line : Split(own_groups, '\n')) {
     if (line.starts_with("0::/")) own = line.substr(4);
   }
-  // The kernel says /../… of a process outside of what is mounted.
+  // The kernel writes /../… if the process is outside of what is mounted.
   if (own.starts_with("..")) own = {};
   std::string group = mount;
   const auto may = [&group](const char* file) {

@@ -48,8 +48,8 @@ HostSupport DetectHostSupport(const std::string& data_dir,
                               const HostOptions& options);
 
 // The topmost group of version 2, from the one at `mount` down to the process's own, that this user
-// may divide; empty: none. Not always its own, since groups of pods stay while the next run, which
-// has another, takes them over. `own_groups` is the text of /proc/self/cgroup.
+// may divide; empty: none. The topmost, because the next run has another group of its own, and must
+// reach the groups of pods that still run. `own_groups` is the text of /proc/self/cgroup.
 std::string GroupToDivide(const std::string& mount, std::string_view own_groups);
 
 // Where and what to write for one container; nothing without support.

@@ -51,12 +51,12 @@ struct ShimMount {
     kNobody,  // those of the host: what anybody may read can be read
     kPod,     // as on disk: root's are the container's root's
     kUser,    // as on disk for the container's user and groups, who are not root; else nobody's
-    kMade,    // those that made them: what only the pod's own ids write, and nobody after it
+    kMade,    // the pod's own ids, without translation: for files that end with the pod
   };
   Owners owners = Owners::kNobody;
   bool of_host = false;  // a path that a user named: it shows nothing of `hidden`
 };
-// As JSON has them.
+// `number`: as in the JSON form; unknown numbers mean kNobody.
 ShimMount::Owners OwnersFromJson(int64_t number);
 
 // A program of the machine that prepares the container's files.
