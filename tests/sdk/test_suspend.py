@@ -50,7 +50,7 @@ print("weights", sum(parameter.double().sum().item() for parameter in model.para
 def readme_loop():
     """The loop in the SDK's README, without the lines that `_HEAD` has too."""
     with open(os.path.join(support.SDK, "README.md"), encoding="utf-8") as file:
-        (code,) = re.findall(r"^```python\n(import swell\n.*?)^```", file.read(), re.S | re.M)
+        (code,) = re.findall(r"^## A loop of your own\n\n```python\n(import swell\n.*?)^```", file.read(), re.S | re.M)
     return code.split("cross_entropy\n", 1)[1]
 
 

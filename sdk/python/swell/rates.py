@@ -67,7 +67,7 @@ def adapt(job, things):
 
     If each rank keeps its batch, only the script knows for how many ranks its rates were chosen.
     """
-    if job.batch_size.most is None or os.environ.get("SWELL_LEARNING_RATE", "none") == "none":
+    if os.environ.get("SWELL_LEARNING_RATE", "none") == "none" or job.batch_size.most is None:
         return
     adapted = [rates.optimizer for rates in job._rates]
     for thing in things:
