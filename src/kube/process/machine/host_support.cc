@@ -236,6 +236,15 @@ HostSupport DetectHostSupport(const std::string& data_dir,
   return support;
 }
 
+namespace {
+
+// Containers have it from start to end; the group of a whole pod never has it.
+bool OfContainerAlone(const std::string& file) {
+  return file == "pids.max" || file == "memory.oom.group";
+}
+
+}  // namespace
+
 void FillCgroups(const CgroupSupport& support,
                  const std::string& container_id,
                  int64_t cpu_request_milli,
@@ -259,6 +268,8 @@ void FillCgroups(const CgroupSupport& support,
       dir.values.emplace_back("memory.max", limit);
       dir.values.emplace_back("memory.swap.max", "0");
     }
+    // As on Kubernetes: a program of many processes waits for ever for one that is killed.
+    dir.values.emplace_back("memory.oom.group", "1");
     spec.oom_file = dir.path + "/memory.events";
     spec.cgroups.push_back(std::move(dir));
     return;
@@ -296,8 +307,7 @@ void PutBelowPod(const CgroupSupport& support,
   FillCgroups(support, pod_uid, whole_pod.cpu_request_milli, whole_pod.cpu_limit_milli,
               whole_pod.memory_limit_bytes, pod);
   for (CgroupDir& group : pod.cgroups) {
-    // Processes are counted container by container.
-    std::erase_if(group.values, [](const auto& value) { return value.first == "pids.max"; });
+    std::erase_if(group.values, [](const auto& value) { return OfContainerAlone(value.first); });
     const std::string parent = ParentOf(group.path);
     if (parent != support.cpu_dir && parent != support.memory_dir) continue;
     for (CgroupDir& own : spec.cgroups) {
@@ -362,7 +372,7 @@ Status ResizeCgroups(const CgroupSupport& support,
         if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT &&
             file.starts_with("memory.memsw"))
           continue;  // the kernel does not count swap
-        if (file == "pids.max" || Write(path, value)) continue;
+        if (OfContainerAlone(file) || Write(path, value)) continue;
         if (round == 1) {
           return Status(Code::kInvalid, StrCat("the kernel does not accept ", file, " = ", value,
                                                ": ", std::strerror(errno)));

@@ -100,7 +100,7 @@ TEST(Cgroups, AContainersGroupIsBelowItsPodsWhereThePodHasAmounts) {
   EXPECT_EQ(Text(newer.pod_cgroups),
             "/all/x/u: cgroup.subtree_control=+memory +cpu cgroup.subtree_control=+pids "
             "cpu.weight=79 cpu.max=300000 100000 memory.max=1048576 memory.swap.max=0");
-  EXPECT_EQ(Text(newer.cgroups), "/all/x/u/u.main.0: cpu.weight=39");
+  EXPECT_EQ(Text(newer.cgroups), "/all/x/u/u.main.0: cpu.weight=39 memory.oom.group=1");
   EXPECT_EQ(newer.oom_file, "/all/x/u/u.main.0/memory.events");
 }
 
@@ -122,6 +122,22 @@ TEST(Cgroups, AResizeOfAWholePodWritesTheGroupOfThePod) {
   ASSERT_TRUE(resized.ok()) << resized.ToString();
   for (const auto& [file, text] : want) EXPECT_EQ(ReadFile(dir.File(file)).value(), text) << file;
   EXPECT_FALSE(ResizeCgroups(old, "v", {2000, 3000, 1 << 20}).ok()) << "it has no group";
+
+  CgroupSupport unified;
+  unified.version = 2;
+  unified.memory_dir = unified.cpu_dir = unified.pids_dir = dir.File("all");
+  ASSERT_TRUE(MakeDirs(dir.File("all/u/u.main.0")).ok());
+  for (const char* file :
+       {"cpu.weight", "cpu.max", "memory.max", "memory.swap.max", "pids.max", "memory.oom.group"}) {
+    ASSERT_TRUE(WriteFileAtomically(dir.File(StrCat("all/u/", file)), "").ok());
+  }
+  const Status newer = ResizeCgroups(unified, "u", {2000, 3000, 1 << 20});
+  ASSERT_TRUE(newer.ok()) << newer.ToString();
+  EXPECT_EQ(ReadFile(dir.File("all/u/memory.max")).value(), "1048576");
+  for (const char* file : {"pids.max", "memory.oom.group"}) {
+    EXPECT_EQ(ReadFile(dir.File(StrCat("all/u/", file))).value(), "")
+        << file << " is a container's";
+  }
 }
 
 }  // namespace
