@@ -92,7 +92,7 @@ ProcessHost::ProcessHost(Executor& core,
       seccomp_(options_.data_dir),
       tag_(std::move(tag)),
       images_(options_.image_store),
-      launcher_(reactor, options_.shim_command, options_.ready_shims),
+      launcher_(reactor, options_.shim_command, options_.ready_shims, ShimGroup(support_.cgroups)),
       execs_(reactor, launcher_, streams_) {}
 
 ProcessHost::~ProcessHost() { scope_.Close(); }
@@ -520,6 +520,7 @@ void ProcessHost::FinishShutdown() {
   }
   network_.reset();
   CleanCgroups();
+  launcher_.EndReady();
   RemoveCgroups(support_.cgroups);
   store_.Finish();
 }

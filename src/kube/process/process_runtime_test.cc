@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/process/process_testing.h"
+#include "kube/process/shim_launcher.h"
 
 namespace swell::process {
 namespace {
@@ -549,6 +550,21 @@ TEST_F(ProcessRuntimeTest, GroupsOfKnownPodsStayThoughNobodyIsInThem) {
   auto left = ListDir(groups.memory_dir);
   ASSERT_TRUE(left.ok());
   EXPECT_EQ(*left, std::vector<std::string>{"pod-a.main.0"});
+}
+
+TEST_F(ProcessRuntimeTest, AShimJoinsItsGroupBeforeItHasAContainer) {
+  const std::string group = data_dir_ + "/shims";
+  ASSERT_TRUE(MakeDirs(group).ok());
+  ASSERT_TRUE(WriteFileAtomically(group + "/cgroup.procs", "").ok());
+  ShimLauncher launcher(core_, {SWELL_TEST_SHIM}, 1, group);
+  launcher.Refill();
+  std::optional<Result<pid_t>> answer;
+  ASSERT_TRUE(
+      launcher.Launch("pod-a", data_dir_ + "/none", [&](auto told) { answer = told; }).ok());
+  ASSERT_TRUE(Until([&] { return answer.has_value(); }));
+  EXPECT_FALSE(answer->ok()) << "there is no such container";
+  EXPECT_EQ(ReadFile(group + "/cgroup.procs").value(), "0");
+  launcher.EndReady();
 }
 
 TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {

@@ -37,11 +37,21 @@ UniqueFd OpenPidFd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-ShimLauncher::ShimLauncher(net::Reactor& reactor, std::vector<std::string> command, size_t ready)
-    : reactor_(reactor), command_(std::move(command)), ready_wanted_(ready) {}
+ShimLauncher::ShimLauncher(net::Reactor& reactor,
+                           std::vector<std::string> command,
+                           size_t ready,
+                           std::string group)
+    : reactor_(reactor),
+      command_(std::move(command)),
+      group_(std::move(group)),
+      ready_wanted_(ready) {}
 
-ShimLauncher::~ShimLauncher() {
+ShimLauncher::~ShimLauncher() { EndReady(); }
+
+void ShimLauncher::EndReady() {
+  ready_wanted_ = 0;
   for (const Ready& shim : ready_) KillAndReap(shim.pid);
+  ready_.clear();
 }
 
 Result<pid_t> ShimLauncher::Spawn(const std::vector<std::string>& arguments, const Fds& fds) const {
@@ -57,7 +67,9 @@ Result<pid_t> ShimLauncher::Spawn(const std::vector<std::string>& arguments, con
 
 Result<ShimLauncher::Ready> ShimLauncher::SpawnReady() const {
   SWELL_ASSIGN_OR_RETURN(auto pair, MakeSocketPair());
-  SWELL_ASSIGN_OR_RETURN(const pid_t pid, Spawn({}, {.status = pair.second.get()}));
+  std::vector<std::string> arguments;
+  if (!group_.empty()) arguments = {"in", group_};
+  SWELL_ASSIGN_OR_RETURN(const pid_t pid, Spawn(arguments, {.status = pair.second.get()}));
   ::fcntl(pair.first.get(), F_SETFL, O_NONBLOCK);
   return Ready{pid, std::move(pair.first)};
 }

@@ -31,8 +31,12 @@ class ShimLauncher {
   // The shim's process id, once it has started its container.
   using Done = std::function<void(Result<pid_t>)>;
 
-  // `command` is the shim program with its first arguments; `ready` is how many are kept ready.
-  ShimLauncher(net::Reactor& reactor, std::vector<std::string> command, size_t ready);
+  // `command` is the shim program with its first arguments; `ready` is how many are kept ready;
+  // `group` is the control group that the shims of containers join, if it is not empty.
+  ShimLauncher(net::Reactor& reactor,
+               std::vector<std::string> command,
+               size_t ready,
+               std::string group);
   ~ShimLauncher();
 
   // Runs the shim program with these arguments.
@@ -42,6 +46,8 @@ class ShimLauncher {
   Status Launch(const std::string& pod_uid, const std::string& dir, Done done);
   bool IsLaunching(const std::string& pod_uid) const;
   void Refill();
+  // Ends the shims that are ready, and keeps none from now on.
+  void EndReady();
 
  private:
   struct Ready {
@@ -62,7 +68,8 @@ class ShimLauncher {
 
   net::Reactor& reactor_;
   const std::vector<std::string> command_;
-  const size_t ready_wanted_;
+  const std::string group_;
+  size_t ready_wanted_;
   std::deque<Ready> ready_;
   bool refill_posted_ = false;
   std::set<std::shared_ptr<Pending>> pending_;

@@ -414,6 +414,10 @@ int64_t ProcessLimit() {
   return std::clamp(machine / 4, kLeast, kMost);
 }
 
+std::string ShimGroup(const CgroupSupport& support) {
+  return support.version == 2 ? support.memory_dir + "/shims" : "";
+}
+
 void CleanCgroups(const CgroupSupport& support,
                   const std::function<bool(const std::string& pod_uid)>& known) {
   for (const std::string& parent :
@@ -422,7 +426,7 @@ void CleanCgroups(const CgroupSupport& support,
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
       // A group's own files are dozens, so they are not even tried.
-      if (!entry.is_directory(error)) continue;
+      if (!entry.is_directory(error) || entry.path() == ShimGroup(support)) continue;
       const std::string name = entry.path().filename();
       if (known(name.substr(0, name.find('.')))) continue;
       for (const auto& below : std::filesystem::directory_iterator(entry.path(), error)) {
@@ -434,6 +438,7 @@ void CleanCgroups(const CgroupSupport& support,
 }
 
 void RemoveCgroups(const CgroupSupport& support) {
+  if (const std::string shims = ShimGroup(support); !shims.empty()) ::rmdir(shims.c_str());
   for (const std::string& parent :
        {support.memory_dir, support.cpu_dir, support.pids_dir, support.devices_dir}) {
     if (!parent.empty()) ::rmdir(parent.c_str());

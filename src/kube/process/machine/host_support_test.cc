@@ -104,6 +104,26 @@ TEST(Cgroups, AContainersGroupIsBelowItsPodsWhereThePodHasAmounts) {
   EXPECT_EQ(newer.oom_file, "/all/x/u/u.main.0/memory.events");
 }
 
+TEST(Cgroups, TheGroupOfShimsStaysWhilePodsGo) {
+  TempDir dir;
+  CgroupSupport unified;
+  unified.version = 2;
+  unified.memory_dir = unified.cpu_dir = unified.pids_dir = dir.File("all");
+  const std::string shims = ShimGroup(unified);
+  for (const std::string& group : {dir.File("all/u"), shims}) {
+    ASSERT_TRUE(MakeDirs(group).ok());
+  }
+  CleanCgroups(unified, [](const std::string&) { return false; });
+  EXPECT_FALSE(FileExists(dir.File("all/u")));
+  EXPECT_TRUE(FileExists(shims));
+  RemoveCgroups(unified);
+  EXPECT_FALSE(FileExists(dir.File("all")));
+  CgroupSupport old;
+  old.version = 1;
+  old.memory_dir = "/memory";
+  EXPECT_EQ(ShimGroup(old), "");
+}
+
 TEST(Cgroups, AResizeOfAWholePodWritesTheGroupOfThePod) {
   TempDir dir;
   CgroupSupport old;

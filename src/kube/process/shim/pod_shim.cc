@@ -74,6 +74,13 @@ Status WriteText(const std::string& path, std::string_view text) {
   return n >= 0 ? Status::Ok() : ErrnoStatus(errno, "write " + path);
 }
 
+// A failure leaves the process where it is, which is no reason to run no pod.
+void JoinGroup(const std::string& group) {
+  if (!MakeDirs(group).ok()) return;
+  Status joined = WriteText(group + "/cgroup.procs", "0");
+  (void)joined;
+}
+
 // fork with namespaces. The process has one thread, so the child may use everything.
 pid_t Clone(unsigned flags) {
   return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
@@ -386,10 +393,12 @@ int PodShimMain(int argc, char** argv) {
     return ShimExecMain(argv[2], std::string_view(argv[3]) == "terminal",
                         std::vector<std::string>(argv + 4, argv + argc));
   }
-  if (argc != 1) {
-    WriteStatus("error usage: pod-shim\n");
+  const bool in_group = argc == 3 && std::string_view(argv[1]) == "in";
+  if (argc != 1 && !in_group) {
+    WriteStatus("error usage: pod-shim [in GROUP]\n");
     return 2;
   }
+  if (in_group) JoinGroup(argv[2]);
   ::setsid();
   ::umask(022);
   ::syscall(SYS_close_range, kStatusFd + 1U, ~0U, 0U);

@@ -1,6 +1,7 @@
 // The pod shim: the process between swell and one container. It is this program started again as
-// `swell pod-shim`, and outlives the swell that started it. It reads the container's directory as a
-// line from file descriptor 3, a socket, and ends if the socket is closed before.
+// `swell pod-shim [in GROUP]`, in the control group with that path, and outlives the swell that
+// started it. It reads the container's directory as a line from file descriptor 3, a socket, and
+// ends if the socket is closed before.
 //
 // It builds the container's namespaces, control groups and root, starts a first process in them
 // (which starts the command, passes signals on and reaps), writes what the command prints to the
