@@ -77,8 +77,8 @@ Status ResizeCgroups(const CgroupSupport& support,
 void FillDeviceGroup(const CgroupSupport& support, const std::string& container_id, ShimSpec& spec);
 // The most processes and threads of one container, so that no pod uses up the machine's.
 int64_t ProcessLimit();
-// The group of the processes that look after pods, so that who stops the group Swell was started in
-// stops Swell alone, which then ends its pods in order; empty: none.
+// The group of the processes that look after pods; empty: none. A stop of the group in which Swell
+// was started so reaches Swell alone, which then ends its pods in order.
 std::string ShimGroup(const CgroupSupport& support);
 // Removes the groups of containers and pods that are no longer known: a known pod's may be empty
 // only because its command has not joined them yet.

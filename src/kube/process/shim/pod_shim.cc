@@ -74,7 +74,7 @@ Status WriteText(const std::string& path, std::string_view text) {
   return n >= 0 ? Status::Ok() : ErrnoStatus(errno, "write " + path);
 }
 
-// A failure leaves the process where it is, which is no reason to run no pod.
+// Where this fails, the process stays where it is, and its pod runs all the same.
 void JoinGroup(const std::string& group) {
   if (!MakeDirs(group).ok()) return;
   Status joined = WriteText(group + "/cgroup.procs", "0");
