@@ -365,6 +365,91 @@ TEST(QueueProperty, NobodyStarves) {
   }
 }
 
+// Projects whose quotas promise twice what there is, all of which want more than that: elastic jobs
+// and whole ones, up to a whole quota.
+World OverpromisedWorld(Random& random) {
+  World world;
+  int gpus = 0;
+  const int nodes = 1 + static_cast<int>(random.Below(3));
+  for (int i = 0; i < nodes; ++i) {
+    const int own = 4 + 4 * static_cast<int>(random.Below(2));
+    world.nodes.emplace_back(StrCat("n", i), NodeSpec{.gpus = own});
+    gpus += own;
+  }
+  const int projects = 2 + static_cast<int>(random.Below(3));
+  const bool departments = random.OneIn(3);
+  for (const char* name : {"d0", "d1"}) {
+    if (!departments) break;
+    world.queues.push_back(MakeQueue(name, random.OneIn(3) ? kUnlimited : gpus));
+  }
+  int left = 2 * gpus;
+  for (int p = 0; p < projects; ++p) {
+    int quota = p + 1 == projects ? left : static_cast<int>(random.Below(left + 1));
+    quota = std::min(quota, gpus);
+    left -= quota;
+    const std::string name = StrCat("p", p);
+    world.queues.push_back(MakeQueue(name, quota, departments ? StrCat("d", p % 2) : ""));
+    if (random.OneIn(4)) world.queues.back().priority = 110;
+    if (random.OneIn(6)) world.queues.back().gpu.quota = kUnlimited;
+    world.queues.back().gpu.weight = static_cast<double>(random.Below(3));
+    const int jobs = 3 + static_cast<int>(random.Below(4));
+    for (int j = 0; j < jobs; ++j) {
+      Job job;
+      job.name = StrCat(name, "j", j);
+      job.group.queue = name;
+      job.group.minutes_old = static_cast<int>(random.Below(20));
+      job.members = 1 + static_cast<int>(random.Below(std::max(quota, 3)));
+      job.group.min = random.OneIn(2) ? job.members : 1;
+      job.group.unit = random.OneIn(4) ? PreemptUnit::kPod : PreemptUnit::kGang;
+      job.pod.gpus = random.OneIn(3) ? 2 : 1;
+      job.arrives = static_cast<int>(random.Below(4));
+      world.jobs.push_back(job);
+    }
+  }
+  return world;
+}
+
+// Plays a world in which no job ends, and a node is cordoned meanwhile. Empty, or how its projects
+// take from each other for ever.
+std::string TakeInTurns(const World& world, int& takings) {
+  constexpr int kCycles = 200;
+  constexpr int kCordons = 50;
+  constexpr int kSettled = 100;
+  Scenario s;
+  SetUp(s, world);
+  std::string late;
+  for (int cycle = 0; cycle < kCycles; ++cycle) {
+    for (const Job& job : world.jobs) {
+      if (job.arrives * 10 == cycle) Arrive(s, job);
+    }
+    if (cycle == kCordons) {
+      NodeSpec cordoned = world.nodes.back().second;
+      cordoned.cordoned = true;
+      s.Node(world.nodes.back().first, cordoned);
+    }
+    s.now = s.now + std::chrono::seconds(20);
+    s.Cycle();
+    const bool evicts = s.CountDecisions(Decision::Type::kEvict) > 0;
+    takings += evicts ? 1 : 0;
+    if (evicts && cycle >= kSettled) late += StrCat("cycle ", cycle, "\n", s.Log());
+    s.AdvancePods();
+  }
+  return late.empty() ? "" : StrCat(late.substr(0, 4000), s.Places());
+}
+
+TEST(QueueProperty, QuotasThatPromiseTwiceWhatThereIsAreNotTakenInTurns) {
+  int takings = 0;
+  const auto play = [&takings](const World& world) { return TakeInTurns(world, takings); };
+  for (uint64_t seed = FirstSeed(); seed <= LastSeed(60); ++seed) {
+    Random random(seed);
+    const World world = OverpromisedWorld(random);
+    if (play(world).empty()) continue;
+    const World small = Shrunk(world, play);
+    FAIL() << "seed " << seed << "\n" << Describe(small) << play(small);
+  }
+  EXPECT_GT(takings, 0) << "these worlds try nothing";
+}
+
 struct Running {
   int gpus = 1;
   int priority = 50;
