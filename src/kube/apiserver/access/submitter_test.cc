@@ -555,5 +555,23 @@ TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
   EXPECT_EQ(api::Annotation(fetching, "swell.dev/user"), "alice");
 }
 
+TEST_F(SubmitterTest, WhoAddsAVolumeBecomesTheSubmitterWhateverItIsCalled) {
+  const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
+  for (const char* name : {"replicas", "suspend"}) {
+    Must(kAlice, "POST", all,
+         StrCat(R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload","metadata":{"name":")",
+                name, R"("},"spec":{"image":{"value":"i"},"pvcs":{"items":{"data":)",
+                R"({"value":{"claimName":"c","path":"/data"}}}}}})"));
+    const std::string one = StrCat(all, "/", name);
+    const json::Value paused = Must(kBob, "PATCH", one, R"({"spec":{"suspend":true}})");
+    EXPECT_EQ(api::Annotation(paused, "swell.dev/user"), "alice");
+    const json::Value mounted =
+        Must(kBob, "PATCH", one,
+             StrCat(R"({"spec":{"pvcs":{"items":{")", name,
+                    R"(":{"value":{"claimName":"mine","path":"/bin"}}}}}})"));
+    EXPECT_EQ(api::Annotation(mounted, "swell.dev/user"), "bob") << name;
+  }
+}
+
 }  // namespace
 }  // namespace swell::apiserver

@@ -73,7 +73,14 @@ bool FindPath(const json::Value& in, const json::Value& part, int depth, std::st
   return false;
 }
 
-// How many pods there are and whether they run now says nothing about what they are.
+void DropIfNumber(json::Object& fields, std::string_view name) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) return;
+  if (found->value().is_number() || found->value().is_bool()) json::StableErase(fields, name);
+}
+
+// How many pods there are and whether they run now says nothing about what they are. Where people
+// choose the keys, an entry may have the name of such a field: the volume of a Run:ai workload.
 void DropNumbers(json::Value& value, int depth) {
   if (depth > kTemplateDepthMax) return;
   if (value.is_array()) {
@@ -82,7 +89,7 @@ void DropNumbers(json::Value& value, int depth) {
   }
   if (!value.is_object()) return;
   json::Object& fields = value.get_object();
-  for (const char* field : {"replicas", "suspend"}) json::StableErase(fields, field);
+  for (const char* field : {"replicas", "suspend"}) DropIfNumber(fields, field);
   for (auto& [key, item] : fields) {
     if (std::string_view(key.data(), key.size()) != "template") DropNumbers(item, depth + 1);
   }
