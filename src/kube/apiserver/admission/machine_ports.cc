@@ -1,25 +1,69 @@
 #include "kube/apiserver/admission/machine_ports.h"
 
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/strings.h"
 #include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/work.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
 namespace {
 
 constexpr int64_t kFirstPortForAll = 1024;
+constexpr std::string_view kBalanced = "LoadBalancer";
 
-bool IsBalanced(const json::Value& service) {
-  return json::GetString(service, {"spec", "type"}) == "LoadBalancer";
+// A port of the machine that the object asks for.
+struct AskedPort {
+  std::string field;
+  int64_t number;
+};
+using AskedPorts = std::vector<AskedPort>;
+
+AskedPorts PortsOfService(const json::Value& service) {
+  AskedPorts ports;
+  if (json::GetString(service, {"spec", "type"}) != kBalanced) return ports;
+  for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
+    ports.push_back({StrCat("spec.ports[", ports.size(), "].port"), json::GetInt(port, {"port"})});
+  }
+  return ports;
 }
 
-std::set<int64_t> PortsOf(const json::Value& service) {
-  std::set<int64_t> numbers;
-  for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
-    numbers.insert(json::GetInt(port, {"port"}));
+// What the Service of a Run:ai workload will have. The job controller makes it, and may have any
+// port.
+AskedPorts PortsOfWorkload(const json::Value& workload, std::string_view path) {
+  AskedPorts ports;
+  const json::Value* items = json::Find(workload, {"spec", "ports", "items"});
+  if (items == nullptr || !items->is_object()) return ports;
+  for (const auto& [key, item] : items->get_object()) {
+    if (json::GetString(item, {"value", "serviceType"}) != kBalanced) continue;
+    const bool outer = json::Find(item, {"value", "external"}) != nullptr;
+    const std::string_view field = outer ? "external" : "container";
+    ports.push_back({StrCat(path, "spec.ports.items.", std::string_view(key.data(), key.size()),
+                            ".value.", field),
+                     json::GetInt(item, {"value", field})});
   }
+  return ports;
+}
+
+AskedPorts PortsIn(const api::KindInfo& kind, const json::Value& object) {
+  constexpr std::string_view kWorkloads = "run.ai";
+  if (kind.gvk.group.empty() && kind.plural == "services") return PortsOfService(object);
+  const Work work = WorkOf(kind);
+  if (work == Work::kJob && kind.gvk.group == kWorkloads) return PortsOfWorkload(object, "");
+  if (work != Work::kCronWorkload) return {};
+  const json::Value* job = TemplateOf(work, object);
+  const std::string_view version = json::GetString(object, {"spec", "template", "apiVersion"});
+  if (job == nullptr || !version.starts_with(StrCat(kWorkloads, "/"))) return {};
+  return PortsOfWorkload(*job, "spec.template.workload.");
+}
+
+std::set<int64_t> NumbersOf(const AskedPorts& ports) {
+  std::set<int64_t> numbers;
+  for (const AskedPort& port : ports) numbers.insert(port.number);
   return numbers;
 }
 
@@ -27,7 +71,7 @@ std::set<int64_t> PortsOf(const json::Value& service) {
 std::string WhyNotForAll(int64_t number) {
   if (number < kFirstPortForAll) {
     return StrCat("those below ", kFirstPortForAll, " are for administrators; use a port from ",
-                  kFirstPortForAll, " on, such as ", 8000 + number, " with targetPort ", number,
+                  kFirstPortForAll, " on, such as ", 8000 + number, " that leads to ", number,
                   ", or type NodePort");
   }
   if (number >= kFirstNodePort && number < kFirstNodePort + kNodePorts) {
@@ -42,18 +86,17 @@ std::string WhyNotForAll(int64_t number) {
 Status CheckMachinePorts(const Admission& admission,
                          const json::Value& object,
                          const json::Value* old) {
-  const bool service = admission.kind.gvk.group.empty() && admission.kind.plural == "services";
-  if (!service || admission.call == nullptr || !IsBalanced(object)) return Status::Ok();
+  if (admission.call == nullptr || admission.subresource == "status") return Status::Ok();
+  const AskedPorts asked = PortsIn(admission.kind, object);
+  if (asked.empty()) return Status::Ok();
   const std::set<int64_t> had =
-      old != nullptr && IsBalanced(*old) ? PortsOf(*old) : std::set<int64_t>();
-  const json::Array& ports = json::GetArray(object, {"spec", "ports"});
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const int64_t number = json::GetInt(ports[i], {"port"});
-    const std::string why = WhyNotForAll(number);
-    if (why.empty() || had.contains(number)) continue;
+      old != nullptr ? NumbersOf(PortsIn(admission.kind, *old)) : std::set<int64_t>();
+  for (const AskedPort& port : asked) {
+    const std::string why = WhyNotForAll(port.number);
+    if (why.empty() || had.contains(port.number)) continue;
     if (MayExceedPodSecurity(admission.core, admission.call->user, admission.ns)) continue;
     return ForbiddenError(admission.kind, admission.name,
-                          StrCat("spec.ports[", i, "].port: ", number,
+                          StrCat(port.field, ": ", port.number,
                                  ": a load balancer takes this port of the machine, and ", why));
   }
   return Status::Ok();

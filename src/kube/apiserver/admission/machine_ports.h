@@ -1,4 +1,5 @@
-// The ports of the machine that a service may choose by itself: those of a load balancer.
+// The ports of the machine that a service may choose by itself: those of a load balancer. A Run:ai
+// workload, and a Cron of one, chooses them for its service.
 // - Threads: core executor only.
 #pragma once
 
@@ -13,8 +14,8 @@ inline constexpr int64_t kFirstNodePort = 30000;
 inline constexpr int64_t kNodePorts = 2768;
 
 // Users who may not exceed the Pod Security level get no ports below 1024, which clients trust to
-// be the machine's own, and no node ports, which the server gives to others. A service keeps the
-// ports that it has. `old`: null for a new service. Host ports are refused by the level itself.
+// be the machine's own, and no node ports, which the server gives to others. An object keeps the
+// ports that it has. `old`: null for a new object. Host ports are refused by the level itself.
 Status CheckMachinePorts(const Admission& admission,
                          const json::Value& object,
                          const json::Value* old);

@@ -15,9 +15,10 @@ class MachinePortsTest : public UserTest {
  protected:
   MachinePortsTest() {
     const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
-    const Answer made = As(kMaster, "POST", roles + "roles",
-                           R"({"metadata":{"name":"all"},"rules":[{"apiGroups":[""],)"
-                           R"("resources":["services"],"verbs":["*"]}]})");
+    const Answer made =
+        As(kMaster, "POST", roles + "roles",
+           R"({"metadata":{"name":"all"},"rules":[{"apiGroups":["","run.ai","apps.kubedl.io"],)"
+           R"("resources":["services","trainingworkloads","crons"],"verbs":["*"]}]})");
     EXPECT_EQ(made.status, 201) << made.text;
     const Answer bound =
         As(kMaster, "POST", roles + "rolebindings",
@@ -44,7 +45,7 @@ TEST_F(MachinePortsTest, LowPortsOfTheMachineAreForAdministrators) {
   EXPECT_EQ(refused.Message(),
             "services \"a\" is forbidden: spec.ports[1].port: 22: a load balancer takes this port "
             "of the machine, and those below 1024 are for administrators; use a port from 1024 on, "
-            "such as 8022 with targetPort 22, or type NodePort");
+            "such as 8022 that leads to 22, or type NodePort");
   EXPECT_EQ(Post(kAlice, "b", R"("type":"LoadBalancer","ports":[{"port":1024}])").status, 201);
   EXPECT_EQ(Post(kAlice, "c", R"("type":"NodePort","ports":[{"port":22}])").status, 201);
   EXPECT_EQ(Patch(kAlice, "b", R"("ports":[{"port":443}])").status, 403);
@@ -68,6 +69,44 @@ TEST_F(MachinePortsTest, NodePortsAreGivenByTheServerAlone) {
     EXPECT_EQ(taken.status, 422) << taken.text;
     EXPECT_NE(taken.Message().find("provided port is not in the valid range"), std::string::npos);
   }
+}
+
+TEST_F(MachinePortsTest, WorkloadsChooseThePortsOfTheirServices) {
+  const std::string version = R"("apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload")";
+  const std::string path = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
+  auto spec = [](const std::string& port, const std::string& type) {
+    return StrCat(R"({"image":{"value":"i"},"ports":{"items":{"web":{"value":{)", port,
+                  R"(,"serviceType":")", type, "\"}}}}}");
+  };
+  auto post = [&](const api::UserInfo& user, const std::string& name, const std::string& is) {
+    return As(user, "POST", path,
+              StrCat("{", version, R"(,"metadata":{"name":")", name, R"("},"spec":)", is, "}"));
+  };
+  const std::string low = spec(R"("container":8888,"external":80)", "LoadBalancer");
+  const Answer refused = post(kAlice, "a", low);
+  EXPECT_EQ(refused.status, 403) << refused.text;
+  EXPECT_NE(refused.Message().find("spec.ports.items.web.value.external: 80: a load balancer takes "
+                                   "this port of the machine"),
+            std::string::npos)
+      << refused.Message();
+  const std::string inner = spec(R"("container":22)", "LoadBalancer");
+  EXPECT_NE(post(kAlice, "a", inner).Message().find("web.value.container: 22"), std::string::npos);
+  EXPECT_EQ(post(kAlice, "b", spec(R"("container":22)", "NodePort")).status, 201);
+  EXPECT_EQ(post(kAlice, "c", spec(R"("container":8888)", "LoadBalancer")).status, 201);
+  EXPECT_EQ(As(kAlice, "PATCH", path + "/b", StrCat(R"({"spec":)", inner, "}")).status, 403);
+  // What an administrator gave stays.
+  ASSERT_EQ(post(kMaster, "d", low).status, 201);
+  EXPECT_EQ(As(kAlice, "PATCH", path + "/d", R"({"spec":{"suspend":true}})").status, 200);
+
+  const Answer cron =
+      As(kAlice, "POST", "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons",
+         StrCat(R"({"apiVersion":"apps.kubedl.io/v1alpha1","kind":"Cron","metadata":{"name":"c"},)",
+                R"("spec":{"schedule":"@daily","template":{)", version, R"(,"workload":{"spec":)",
+                low, "}}}}"));
+  EXPECT_EQ(cron.status, 403) << cron.text;
+  EXPECT_NE(cron.Message().find("spec.template.workload.spec.ports.items.web.value.external: 80"),
+            std::string::npos)
+      << cron.Message();
 }
 
 }  // namespace
