@@ -76,8 +76,13 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
   hostile.Add({"a\033[2J\nb\r", "\033[33mc\033[0m\033[8md\033\033[90me\007"});
   EXPECT_EQ(hostile.ToString(),
             "NA\\x1bME        X\na\\x1b[2J\\nb\\x0d "
-            "\033[33mc\033[0m\\x1b[8md\\x1b\033[90me\\x07\n");
+            "\033[33mc\033[0m\\x1b[8md\\x1b\\x1b[90me\\x07\n");
   EXPECT_EQ(OneLine("a\nb\033[31mc"), "a\\nb\\x1b[31mc");
+  // A colour has an end, and the words can be read on any ground.
+  EXPECT_EQ(PaintedLine("\033[30ma\033[0m"), "\\x1b[30ma\\x1b[0m");
+  EXPECT_EQ(PaintedLine("\033[31ma\nb\033[0m\033[31mc"), "\033[31ma\\nb\033[0m\\x1b[31mc");
+  EXPECT_EQ(OneLine("a\u202eb\u2066c\u2028d\u2014"),
+            "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c\\xe2\\x80\\xa8d\u2014");
   EXPECT_EQ(OneLine("\xc2\x9b\x32Ja\xc2\xa0\xc3\x9b\xc2"), "\\x9b2Ja\xc2\xa0\xc3\x9b\xc2");
 }
 

@@ -35,6 +35,19 @@ TEST_F(CliTest, ArenaSubmitNeedsAPriorityClassThatExists) {
   EXPECT_NE(err_.find("Available: "), std::string::npos) << err_;
 }
 
+// No kind of job checks the name of the class when it is written.
+TEST_F(CliTest, AClassOfAnothersJobStaysOnItsLine) {
+  Create(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"evil"},"spec":)"
+      R"({"pytorchReplicaSpecs":{"Master":{"replicas":1,"template":{"spec":{"priorityClassName":)"
+      R"("x\u001b[2J\nSTATUS: RUNNING","containers":[{"name":"pytorch","image":"i"}]}}}}}})");
+  const std::string shown = "x\\x1b[2J\\nSTATUS: RUNNING";
+  ASSERT_EQ(Run({"arena", "get", "evil"}), 0) << err_;
+  EXPECT_NE(out_.find(StrCat("\nPRIORITY: ", shown, "\n")), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "describe", "evil", "-n", "default"}), 0) << err_;
+  EXPECT_NE(out_.find(StrCat("\nPriority: ", shown, ", preemptible\n")), std::string::npos) << out_;
+}
+
 TEST_F(CliTest, ArenaGetAndListFollowTheJob) {
   MediumClass();
   ASSERT_EQ(SubmitMedium(), 0) << err_;

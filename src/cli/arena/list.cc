@@ -52,7 +52,7 @@ class GetAction final : public Action {
   void PrintJob(Session& session, const JobView& job) const {
     WallTime now = session.Now();
     session.Out(StrCat("STATUS: ", StatusWord(job), "\nNAMESPACE: ", job.ns,
-                       "\nPRIORITY: ", OrNotAvailable(job.priority),
+                       "\nPRIORITY: ", OneLine(OrNotAvailable(job.priority)),
                        "\nTRAINING DURATION: ", ShortDuration(TrainingDuration(job, now)), "\n\n"));
     TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
     for (const json::SharedValue& pod : job.pods) {

@@ -8,27 +8,29 @@
 namespace swell::cli {
 namespace {
 
-// The colour, or the end of one, with which the text begins; empty: none.
-std::string_view ColourAt(std::string_view text) {
-  for (const std::string_view code : {"\033[0m", "\033[1m"}) {
-    if (text.starts_with(code)) return code;
+constexpr std::string_view kPlain = "\033[0m";
+
+// What Session::Paint makes, at the beginning of the text: a colour, words without any, the end of
+// the colour. Empty: it begins with something else.
+std::string_view PaintedAt(std::string_view text) {
+  for (const std::string_view code :
+       {"\033[31m", "\033[32m", "\033[33m", "\033[34m", "\033[36m", "\033[90m", "\033[1m"}) {
+    if (!text.starts_with(code)) continue;
+    const size_t end = text.find('\033', code.size());
+    if (end == text.npos || !text.substr(end).starts_with(kPlain)) return {};
+    return text.substr(0, end + kPlain.size());
   }
-  const bool colour = text.size() >= 5 && text.starts_with("\033[") && text[4] == 'm' &&
-                      (text[2] == '3' || text[2] == '9') && text[3] >= '0' && text[3] <= '7';
-  return colour ? text.substr(0, 5) : std::string_view();
+  return {};
 }
 
-std::string Cell(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::string_view colour = ColourAt(text);
-    out += colour;
-    text.remove_prefix(colour.size());
-    const size_t end = std::min(text.find('\033', colour.empty() ? 1 : 0), text.size());
-    out += OneLine(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return out;
+// The bytes, from `at` on, of a character that turns the direction of a line or begins a new one.
+size_t BytesOfTurn(std::string_view text, size_t at) {
+  const std::string_view three = text.substr(at, 3);
+  if (three.size() < 3 || three[0] != '\xe2') return 0;
+  const auto last = static_cast<unsigned char>(three[2]);
+  const bool separators_and_embeddings = three[1] == '\x80' && last >= 0xa8 && last <= 0xae;
+  const bool isolates = three[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
+  return separators_and_embeddings || isolates ? 3 : 0;
 }
 
 }  // namespace
@@ -57,6 +59,10 @@ std::string OneLine(std::string_view text) {
       out += "\\n";
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       out += in_hex(c);
+    } else if (const size_t bytes = BytesOfTurn(text, i); bytes > 0) {
+      // What follows would be read from right to left.
+      for (size_t k = 0; k < bytes; ++k) out += in_hex(text[i + k]);
+      i += bytes - 1;
     } else if (c == '\xc2' && i + 1 < text.size() && (text[i + 1] & 0xe0) == 0x80) {
       // U+0080 to U+009F: to many terminals U+009B is what ESC [ is.
       out += in_hex(text[++i]);
@@ -67,10 +73,28 @@ std::string OneLine(std::string_view text) {
   return out;
 }
 
+std::string PaintedLine(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    if (const std::string_view painted = PaintedAt(text); !painted.empty()) {
+      const size_t words = painted.find('m') + 1;
+      out += painted.substr(0, words);
+      out += OneLine(painted.substr(words, painted.size() - words - kPlain.size()));
+      out += kPlain;
+      text.remove_prefix(painted.size());
+      continue;
+    }
+    const size_t end = std::min(text.find('\033', 1), text.size());
+    out += OneLine(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
 void TextTable::Add(std::vector<std::string> row) {
   if (row.size() > widths_.size()) widths_.resize(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
-    row[i] = Cell(row[i]);
+    row[i] = PaintedLine(row[i]);
     widths_[i] = std::max(widths_[i], DisplayWidth(row[i]));
   }
   rows_.push_back(std::move(row));

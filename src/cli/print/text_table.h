@@ -1,5 +1,5 @@
 // TextTable: rows of text in aligned columns, as kubectl and Arena print them. Cells may contain
-// untrusted text: escape sequences other than our own colours are removed.
+// untrusted text: control characters other than our own colours are made visible.
 // - Threads: a value.
 #pragma once
 
@@ -33,6 +33,8 @@ class TextTable {
 size_t DisplayWidth(std::string_view text);
 // Control characters made visible, so that hostile names and messages stay on their line.
 std::string OneLine(std::string_view text);
+// The same, but what Session::Paint coloured keeps its colour.
+std::string PaintedLine(std::string_view text);
 // "-" for an empty text.
 std::string OrDash(const std::string& text);
 

@@ -164,7 +164,7 @@ std::string DescribeWorkload(Session& session, const Scope& scope, const JobView
   WallTime now = session.Now();
   std::string out;
   auto add = [&out](std::string_view key, const std::string& value) {
-    if (!value.empty()) out += StrCat(key, ": ", value, "\n");
+    if (!value.empty()) out += StrCat(key, ": ", PaintedLine(value), "\n");
   };
   std::string status = StatusWord(job);
   add("NAME", job.name);
@@ -240,7 +240,7 @@ std::string SharesTable(Session& session, const ProjectView& project) {
 std::string DescribeProject(Session& session, const ProjectView& project) {
   std::string out;
   auto add = [&out](std::string_view key, const std::string& value) {
-    if (!value.empty()) out += StrCat(key, ": ", value, "\n");
+    if (!value.empty()) out += StrCat(key, ": ", PaintedLine(value), "\n");
   };
   add("NAME", project.name);
   add("DESCRIPTION", OneLine(project.description));
