@@ -15,8 +15,27 @@ using std::chrono::seconds;
 constexpr std::string_view kOnce = R"({"restartPolicy":"Never","containers":[
     {"name":"main","image":"x"}]})";
 
+// A member of a job whose init container fetches its code.
+constexpr std::string_view kMember = R"({"restartPolicy":"OnFailure","initContainers":[
+    {"name":"code","image":"x"}],"containers":[{"name":"main","image":"x"}]})";
+constexpr std::string_view kOfJob = R"({"ownerReferences":[{"apiVersion":"kubeflow.org/v1",
+    "kind":"PyTorchJob","name":"j","uid":"u","controller":true}]})";
+
 class ShutdownTest : public AgentTest {
  protected:
+  // The state of the pod's one init container, as the API has it.
+  json::Value InitState(const std::string& name) {
+    const json::Value pod = Pod(name);
+    const json::Array& list = json::GetArray(pod, {"status", "initContainerStatuses"});
+    const json::Value* state = list.size() == 1 ? json::Find(list[0], {"state"}) : nullptr;
+    return state == nullptr ? json::Value() : *state;
+  }
+  // As the API server: an init container that has succeeded stays so.
+  void RefuseInitThatWaits() {
+    api_->fail = [](const api::RestRequest& request) {
+      return request.method == "PATCH" && request.body.find("PodInitializing") != std::string::npos;
+    };
+  }
   void StopPods(Duration limit) {
     agent_->StopPods(limit, [this] { ++stopped_; });
   }
@@ -109,12 +128,45 @@ TEST_F(ShutdownTest, TheContainersOwnPoliciesSayWhatComesBack) {
 
 // Its peers are gone too: the job makes all of them anew.
 TEST_F(ShutdownTest, AMemberOfAJobEndsWithItsNodeWhateverItsPolicy) {
-  const std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})",
-                                 R"({"ownerReferences":[{"apiVersion":"kubeflow.org/v1",
-                                     "kind":"PyTorchJob","name":"j","uid":"u","controller":true}]})");
+  const std::string uid =
+      Create("a", R"({"containers":[{"name":"main","image":"x"}]})", std::string(kOfJob));
   LoseMachine(uid);
   EXPECT_EQ(Phase("a"), "Failed");
   EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "NodeShutdown");
+}
+
+TEST_F(ShutdownTest, AnInitContainerThatSucceededStaysSoWhenItsPodEndsWithTheNode) {
+  const std::string uid = Create("a", std::string(kMember), std::string(kOfJob));
+  ASSERT_EQ(State("a"), "running");
+  const json::Value before = InitState("a");
+  ASSERT_NE(json::Find(before, {"terminated"}), nullptr);
+  LoseMachine(uid);
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::Print(InitState("a")), json::Print(before));
+}
+
+TEST_F(ShutdownTest, APodThatWasBeingDeletedGoesWithItsInitContainers) {
+  const std::string uid = Create("a", std::string(kMember), std::string(kOfJob));
+  ASSERT_EQ(State("a"), "running");
+  RefuseInitThatWaits();
+  agent_.reset();
+  api_->Delete(kPods, "a", 30);
+  LoseMachine(uid);
+  EXPECT_FALSE(api_->Has(kPods, "a"));
+}
+
+// The new sandbox has nothing of what they did.
+TEST_F(ShutdownTest, APodThatComesBackRunsItsInitContainersAgain) {
+  const std::string uid = Create("a", std::string(kMember));
+  ASSERT_EQ(State("a"), "running");
+  LoseMachine(uid);
+  EXPECT_EQ(State("a"), "running");
+  const json::Value pod = Pod("a");
+  const json::Array& init = json::GetArray(pod, {"status", "initContainerStatuses"});
+  ASSERT_EQ(init.size(), 1u);
+  EXPECT_EQ(json::GetInt(init[0], {"restartCount"}), 1);
+  EXPECT_NE(json::Find(init[0], {"lastState", "terminated"}), nullptr);
+  EXPECT_TRUE(json::GetBool(init[0], {"ready"}));
 }
 
 // The program's own end counts, if it came first.

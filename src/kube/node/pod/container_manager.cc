@@ -102,7 +102,6 @@ void ContainerManager::AddFromSpec() {
 bool ContainerManager::RestoreFromStatus() {
   bool cut_off = false;
   for (ContainerState& container : record_.containers) {
-    if (container.init) continue;
     const json::Value* known = StatusOf(*record_.pod, container);
     if (known == nullptr) continue;
     bool ran = json::Find(*known, {"state", "running"}) != nullptr ||
@@ -112,9 +111,18 @@ bool ContainerManager::RestoreFromStatus() {
     container.attempt = static_cast<int>(json::GetInt(*known, {"restartCount"}));
     container.phase = Phase::kExited;
     container.exit = ExitFromStatus(*known, host_.clock().Now());
+    if (container.init) continue;
     cut_off = cut_off || json::Find(*known, {"state", "running"}) != nullptr;
   }
   return cut_off;
+}
+
+void ContainerManager::InitializeAgain() {
+  for (ContainerState& container : record_.containers) {
+    if (!container.init || container.phase != Phase::kExited) continue;
+    container.last_exit = container.exit;
+    container.phase = Phase::kWaiting;
+  }
 }
 
 bool ContainerManager::Adopt(const FoundPod& found) {

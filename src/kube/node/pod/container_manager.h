@@ -23,8 +23,10 @@ class ContainerManager {
   // Adds the containers of the pod's spec that are not known yet.
   void AddFromSpec();
   // Takes over what the API knows of containers whose node went down. True: one of them was
-  // running.
+  // running, an init container apart.
   bool RestoreFromStatus();
+  // Init containers that have ended run once more: a new sandbox has nothing of what they did.
+  void InitializeAgain();
   // Takes over the containers that an earlier agent started. True: one of them ran until the
   // machine went down.
   bool Adopt(const FoundPod& found);

@@ -159,6 +159,7 @@ void PodWorker::Start() {
     record_.state.Handle(PodEvent::kContainersDone);
     return Sync();
   }
+  containers_.InitializeAgain();
   record_.state.Handle(PodEvent::kQueued);
   FetchClaims();
 }
