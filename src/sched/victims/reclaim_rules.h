@@ -3,8 +3,8 @@
 // A queue may reclaim for a job that keeps it within what it is due, its fair share or its quota
 // (QueueShares::Due). For each victim, the rules compare the two queues just below the common
 // ancestor:
-//   - the victim's queue must be over its fair share before the loss, or the reclaiming queue stays
-//     within its quota while the victim's queue is over its own;
+//   - the victim's queue must hold more than it is due before the loss, or the reclaiming queue
+//     stays within its quota while the victim's queue is over its own;
 //   - at no level may the reclaiming queue end up over what it is due and relatively better served
 //     than the queue that lost;
 //   - a queue beyond its own quota may not take what others hold within theirs. They could take it
