@@ -101,7 +101,7 @@ class GoodputTest(ClusterTest):
         self.wait("the scaling job has 3 members", lambda: self.size("scales") == 3 and self.size("flat") == 1)
         self.wait("it is measured there", lambda: self.measured("scales") == 3)
         measured = next(point for point in self.status("scales")["goodput"]["points"] if point["members"] == 3)
-        # Beside other tests a step of 0.3 s may last 50 ms longer. A model that expects no more than of 2 is off by 0.33.
+        # Beside other tests a step of 0.3 s may last 50 ms longer. One member that adds nothing is 0.33.
         self.assertAlmostEqual(expected[0] / measured["perSecond"], 1, delta=0.25, msg=f"{expected} {measured}")
         why = self.run_command("swell", "why", "scales")
         self.assertRegex(why, r"Goodput:  3 members make \d+ records per second, [\d.]+ times what 1 makes")
