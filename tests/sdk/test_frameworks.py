@@ -218,6 +218,23 @@ class FakeTest(support.FolderTest):
             self.assertEqual(self.job.progress.total, total)
             self.job.progress.enter("step")
 
+    def test_a_full_disk_is_told_in_whatever_form_the_framework_tells_it(self):
+        for error, text in ((RuntimeError("unexpected pos 1408 vs 1300\nframes"), "unexpected pos 1408 vs 1300"),
+                            (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+                            (KeyError(), "KeyError")):
+            def save_state(path, error=error):
+                os.makedirs(path)
+                raise error
+
+            job = swell.Job(env=swell.Env())
+            state = frameworks.Accelerate(job, mock.Mock(save_state=save_state))
+            job.notice.note()
+            with mock.patch("swell.report.complain") as complain, self.assertRaises(SystemExit) as end:
+                state.step_done(4)
+            self.assertEqual(end.exception.code, 138)
+            complain.assert_called_once_with(f"checkpoint of step 4 not saved, training continues: {text}")
+            self.assertEqual(os.listdir(self.path("checkpoints")), [])
+
     def test_a_save_that_has_no_room_does_not_begin(self):
         with open(self.path("checkpoints"), "w", encoding="utf-8"):
             pass

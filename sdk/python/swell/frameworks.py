@@ -249,6 +249,7 @@ def _save(job, step, save, name):
         error = _failure(_publish, temporary, os.path.join(job.checkpoints.dir, name))
     error = job.agree_on(error)
     if error is not None and job.env.leader:
+        _failure(_remove, temporary)  # a full disk needs the room
         report.complain(f"checkpoint of step {step} not saved, training continues: {error}")
         report.report_failed_save(step, error)
     elif job.env.leader:
@@ -257,11 +258,11 @@ def _save(job, step, save, name):
 
 
 def _failure(action, *arguments):
-    """What the system says if it refuses the action, or None."""
+    """The first line of the error that the action raises, or None."""
     try:
         action(*arguments)
-    except OSError as error:
-        return str(error)
+    except Exception as error:  # of a full disk: torch says RuntimeError, safetensors has a type of its own
+        return str(error).split("\n", 1)[0] or type(error).__name__
     return None
 
 
