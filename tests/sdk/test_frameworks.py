@@ -128,9 +128,9 @@ class RealTest(support.FolderTest):
 
 
 class LoaderTest(unittest.TestCase):
-    def loaders(self, world):
+    def loaders(self, world, **options):
         jobs = [types.SimpleNamespace(env=types.SimpleNamespace(rank=rank, world=world)) for rank in range(world)]
-        return [frameworks.Loader(job, list(range(50)), 8, seed=3) for job in jobs]
+        return [frameworks.Loader(job, list(range(50)), 8, seed=3, **options) for job in jobs]
 
     def test_each_record_once_also_on_another_number_of_ranks(self):
         seen, loaders = [], self.loaders(2)
@@ -144,6 +144,17 @@ class LoaderTest(unittest.TestCase):
         # The last batch has two records; the rank without one gets the record 0.
         self.assertEqual(sorted(seen), [0, *range(50)])
         self.assertEqual([loader.epoch for loader in resumed], 3 * [1])
+
+    def test_batches_that_workers_have_prefetched_are_handed_out_again(self):
+        (loader,), (resumed,) = self.loaders(1, num_workers=2), self.loaders(1)
+        batches = iter(loader)
+        seen = [next(batches).tolist() for _ in range(3)]
+        self.assertEqual(loader.state_dict()["position"], 24)
+        resumed.load_state_dict(loader.state_dict())
+        batches.close()
+        seen += [batch.tolist() for batch in resumed]
+        (whole,) = self.loaders(1)
+        self.assertEqual(seen, [batch.tolist() for batch in whole])
 
     def test_an_epoch_begins_where_the_one_before_has_ended(self):
         (loader,), (whole,) = self.loaders(1), self.loaders(1)
