@@ -72,19 +72,9 @@ class ChangeFinder {
         too_soon = middle;
       }
     }
-    std::set<std::string> groups;
-    for (const Outcome::Victim& victim : then.victims) groups.insert(victim.group);
-    const std::vector<Holder> holders = Holders();
-    std::set<std::string> names;
-    for (const std::string& one : groups) {
-      const auto holder = std::find_if(holders.begin(), holders.end(), [&one](const Holder& it) {
-        return it.groups.contains(one);
-      });
-      names.insert(holder != holders.end() ? holder->name : one);
-    }
     forecast_.changes.push_back(StrCat(api::HumanDuration(enough), " more",
-                                       names.empty() ? "" : ", when it may preempt ",
-                                       Join({names.begin(), names.end()}, ", ")));
+                                       then.victims.empty() ? "" : ", when it may preempt ",
+                                       NamesOf(then.victims)));
   }
 
   using Ends = std::vector<size_t>;  // of holders, by their places in the list
@@ -271,6 +261,19 @@ class ChangeFinder {
     return holders;
   }
 
+  // The work that is stopped, once each.
+  std::string NamesOf(const std::vector<Outcome::Victim>& victims) const {
+    const std::vector<Holder> holders = Holders();
+    std::set<std::string> names;
+    for (const Outcome::Victim& victim : victims) {
+      const auto holder = std::find_if(holders.begin(), holders.end(), [&victim](const Holder& it) {
+        return it.groups.contains(victim.group);
+      });
+      names.insert(holder != holders.end() ? holder->name : victim.group);
+    }
+    return Join({names.begin(), names.end()}, ", ");
+  }
+
   using Enough = std::function<bool(const Ends&)>;
 
   // The largest together, without those that are not needed. Empty: they are not enough.
@@ -328,12 +331,24 @@ class ChangeFinder {
     const std::vector<Holder> holders = Holders();
     const size_t most =
         std::clamp(kObjectsTried / (what_if.state().size() + 1), kJobsTriedLeast, kJobsTried);
-    const Ends ends = FewestEnds(holders.size(), most, [&](const Ends& tried) {
+    // The first that has to end alone because it may not be preempted, as others may.
+    std::optional<std::pair<size_t, std::string>> in_the_way;
+    Ends ends = FewestEnds(holders.size(), most, [&](const Ends& tried) {
+      if (tried.size() > 1 && in_the_way) return false;  // one is fewer
       std::set<std::string> together;
       for (size_t i : tried) together.insert(holders[i].groups.begin(), holders[i].groups.end());
       const Outcome outcome = what_if.Run(group, what_if.Without(together));
-      return outcome.starts(need) && outcome.victims.empty();
+      if (!outcome.starts(need)) return false;
+      if (tried.size() == 1 && !outcome.victims.empty() && !in_the_way) {
+        in_the_way.emplace(tried[0], NamesOf(outcome.victims));
+      }
+      return outcome.victims.empty();
     });
+    std::string preempted;
+    if (ends.empty() && in_the_way) {
+      ends = {in_the_way->first};
+      preempted = StrCat(", when this job may preempt ", in_the_way->second);
+    }
     if (ends.empty()) return;
     std::vector<std::string> names;
     int64_t gpus = 0;
@@ -343,7 +358,7 @@ class ChangeFinder {
     }
     forecast_.changes.push_back(
         ends.size() == 1 ? StrCat(names[0], " ends (", GpusText(gpus), " on ",
-                                  Join(holders[ends[0]].nodes, ", "), ")")
+                                  Join(holders[ends[0]].nodes, ", "), ")", preempted)
                          : StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
   }
 

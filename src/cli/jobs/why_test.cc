@@ -224,6 +224,39 @@ TEST_F(WhyTest, NoMoreJobsAreSaidToEndThanAreNeeded) {
   EXPECT_EQ(line({"node-1"}), "");
 }
 
+// Work of another project stands in the way, and the rest would be preempted.
+TEST_F(WhyTest, TheOnlyOneThatMayNotBePreemptedIsToldToEnd) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"8"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  for (const char* name : {"a", "b", "kept"}) GpuPod(name, "nodeName: node-1, ");
+  GpuPod("p", "schedulerName: swell, ");
+  env_.what_if.simulate = [](const StateView& state, WallTime) {
+    json::Array decisions;
+    std::set<std::string, std::less<>> there;
+    for (const json::Value* object : state) there.emplace(api::Name(*object));
+    if (there.contains("p") && !there.contains("kept")) {
+      for (const char* name : {"b", "a"}) {
+        if (!there.contains(name)) continue;
+        decisions.push_back(
+            json::Object{{"type", "evict"}, {"pod", StrCat("default/", name)}, {"node", "node-1"}});
+      }
+      decisions.push_back(
+          json::Object{{"type", "nominate"}, {"pod", "default/p"}, {"node", "node-1"}});
+    }
+    json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "full."}};
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("\n  pod default/kept ends (2 GPUs on node-1), when this job may preempt pod "
+                      "default/a, pod default/b\n"),
+            std::string::npos)
+      << out_;
+  EXPECT_EQ(out_.find(" together)"), std::string::npos) << out_;
+}
+
 TEST_F(WhyTest, WhenItCouldStartIsToldByTheLimitsAndEstimatesOfOthers) {
   Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
   Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"8"},
