@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/natural_order.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -34,10 +35,16 @@ struct Waiting {
   bool promised = false;
 
   const json::Value& Object() const { return group != nullptr ? *group : *first; }
-  auto Order() const {
-    return std::tuple(-priority, !promised, api::CreationTime(Object()).unix_ns,
-                      api::Uid(Object()));
+  bool Before(const Waiting& other) const {
+    const auto order = [](const Waiting& one) {
+      return std::tuple(-one.priority, !one.promised, api::CreationTime(one.Object()).unix_ns);
+    };
+    const auto own = order(*this), others = order(other);
+    if (own != others) return own < others;
+    return CompareNatural(Name(), other.Name()) < 0;
   }
+  // As the scheduler's: a pod without a group has one of its own.
+  std::string Name() const { return StrCat(group != nullptr ? "" : "/", api::KeyOf(Object())); }
   // It waits for places: the pods of its minimum exist, and not all of them have a node.
   bool IsInQueue() const {
     if (group == nullptr) return true;
@@ -98,7 +105,7 @@ QueuePlaces::QueuePlaces(const Objects& pods,
     const bool by_user =
         project != nullptr && json::GetBool(*project->object, {"spec", "users", "fairShare"});
     std::sort(queue.begin(), queue.end(),
-              [](const auto& a, const auto& b) { return a.second->Order() < b.second->Order(); });
+              [](const auto& a, const auto& b) { return a.second->Before(*b.second); });
     for (size_t i = 0; i < queue.size(); ++i) {
       const auto& [key, one] = queue[i];
       // Work of a project waits in its namespace, except work of other namespaces that names it.

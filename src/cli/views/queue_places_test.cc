@@ -71,6 +71,14 @@ TEST_F(QueuePlacesTest, PriorityThenPromisedRoomThenAgeDecide) {
   EXPECT_EQ(Told(young), "2nd of 3 that wait in team, by priority and age");
 }
 
+TEST_F(QueuePlacesTest, WorkOfOneSecondStandsInTheOrderOfItsNames) {
+  Project("team");
+  const json::Value& tenth = Pod("job-10", 1);
+  const json::Value& ninth = Pod("job-9", 1);
+  EXPECT_EQ(Told(ninth), "1st of 2 that wait in team, by priority and age");
+  EXPECT_EQ(Told(tenth), "2nd of 2 that wait in team, by priority and age");
+}
+
 TEST_F(QueuePlacesTest, AGangStandsOnceAndFromTheTimeOfItsGroup) {
   Project("team");
   const json::Value& single = Pod("single", 2);

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/natural_order.h"
 
 namespace swell::sched {
 namespace {
@@ -134,8 +135,8 @@ bool State::JobBefore(GroupId a, GroupId b) const {
   const GroupState& right = groups[b];
   if (left.priority != right.priority) return left.priority > right.priority;
   if (left.creation != right.creation) return left.creation < right.creation;
-  if (int order = left.uid.compare(right.uid)) return order < 0;
-  return left.key < right.key;
+  // Creation times have whole seconds, and people submit many jobs in one.
+  return CompareNatural(left.key, right.key) < 0;
 }
 
 bool State::MemberBefore(PodId a, PodId b) const {

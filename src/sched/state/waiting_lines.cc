@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/natural_order.h"
 #include "sched/state/needs.h"
 #include "sched/state/state.h"
 
@@ -62,9 +63,11 @@ bool ReadKey(const State& state, const GroupState& group, std::vector<int64_t>& 
 WaitingLines::Rank WaitingLines::RankOf(const State& state, GroupId id) {
   const GroupState& group = state.groups[id];
   Rank rank{-int64_t{group.priority}, group.creation.unix_ns, {}};
-  for (size_t i = 0; i < std::min<size_t>(group.uid.size(), 16); ++i) {
-    rank.uid[i / 8] |= static_cast<uint64_t>(static_cast<unsigned char>(group.uid[i]))
-                       << (56 - i % 8 * 8);
+  NaturalBytes name(group.key);
+  for (size_t i = 0; i < 16; ++i) {
+    const int byte = name.Next();
+    if (byte < 0) break;
+    rank.name[i / 8] |= static_cast<uint64_t>(byte) << (56 - i % 8 * 8);
   }
   return rank;
 }

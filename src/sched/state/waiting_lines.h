@@ -24,7 +24,7 @@ namespace swell::sched {
 
 struct State;
 
-// In job order: priority, age, uid, key.
+// In job order: priority, age, name.
 using JobQueue = std::deque<GroupId>;
 
 // What each job of a line needs to start.
@@ -90,7 +90,7 @@ class WaitingLines {
   struct Rank {
     int64_t before = 0;  // negative priority
     int64_t creation_ns = 0;
-    std::array<uint64_t, 2> uid{};  // its first bytes, in order of text
+    std::array<uint64_t, 2> name{};  // its first bytes, in natural order
     auto operator<=>(const Rank&) const = default;
   };
   struct Place {

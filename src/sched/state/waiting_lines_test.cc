@@ -74,6 +74,17 @@ TEST(WaitingLines, AlikeJobsShareALineOthersDoNot) {
   EXPECT_EQ(s.model.state().lists.waiting.LineOf(s.model.state().FindGroup("default/j0")), nullptr);
 }
 
+// Whatever their uids are: those are random.
+TEST(WaitingLines, JobsOfOneSecondStandInTheOrderOfTheirNames) {
+  Scenario s;
+  for (const char* name : {"sweep-of-rates-10", "sweep-of-rates-9", "b-2", "b-11", "a"}) {
+    Gang(s, name, 1, {});
+  }
+  EXPECT_EQ(InOrder(s),
+            "default/a default/b-2 default/b-11 default/sweep-of-rates-9 "
+            "default/sweep-of-rates-10");
+}
+
 TEST(WaitingLines, ReadsTheOrderAnewWhenAJobChanges) {
   Scenario s;
   for (int i = 0; i < 40; ++i) Gang(s, StrCat("j", i), 1, {.minutes_old = 100 - i});
