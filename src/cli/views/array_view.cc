@@ -1,8 +1,5 @@
 #include "cli/views/array_view.h"
 
-#include <algorithm>
-#include <tuple>
-
 #include "base/strings.h"
 #include "cli/print/text_table.h"
 #include "kube/api/meta/gate_keys.h"
@@ -104,11 +101,6 @@ Result<ArrayView> FindArray(Api& api, std::string_view ns, std::string_view name
   SWELL_ASSIGN_OR_RETURN(array.jobs, ListJobs(api, ns));
   std::erase_if(array.jobs, [name](const JobView& job) {
     return api::Label(*job.object, api::keys::kArray) != name;
-  });
-  // sw-2 before sw-10.
-  std::sort(array.jobs.begin(), array.jobs.end(), [](const JobView& a, const JobView& b) {
-    const auto key = [](const JobView& job) { return std::tuple(job.name.size(), job.name); };
-    return key(a) < key(b);
   });
   return array;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/natural_order.h"
 #include "base/strings.h"
 #include "cli/views/job_report.h"
 #include "kube/api/crd/definitions.h"
@@ -692,7 +693,9 @@ Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns, std::string
   objects.smallest_gpu_mib = [&api] { return SmallestGpuOf(api); };
   std::vector<JobView> views = ViewJobs(objects);
   std::sort(views.begin(), views.end(), [](const JobView& a, const JobView& b) {
-    return std::tie(a.ns, a.name, a.kind->kind) < std::tie(b.ns, b.name, b.kind->kind);
+    if (a.ns != b.ns) return a.ns < b.ns;
+    const std::strong_ordering names = CompareNatural(a.name, b.name);
+    return names != 0 ? names < 0 : a.kind->kind < b.kind->kind;
   });
   return views;
 }

@@ -77,6 +77,16 @@ TEST_F(ListsTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
   EXPECT_EQ(out_, "cronjob.batch/nightly\n");
 }
 
+TEST_F(ListsTest, JobsThatWereMadeTogetherStandInTheOrderOfTheirNumbers) {
+  for (const char* name : {"sw-1", "sw-10", "sw-2"}) {
+    Create(StrCat("{apiVersion: batch/v1, kind: Job, metadata: {name: ", name,
+                  "}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "
+                  "i}]}}}}"));
+  }
+  ASSERT_EQ(Run({"swell", "list", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "job.batch/sw-1\njob.batch/sw-2\njob.batch/sw-10\n");
+}
+
 TEST_F(ListsTest, WhatCannotBeDeletedSoIsSaidWithWhatCan) {
   EXPECT_EQ(Run({"swell", "delete", "-l", "team=a"}), 2);
   EXPECT_NE(err_.find("name a kind, for example: swell delete trainingjobs -l team=a"),
