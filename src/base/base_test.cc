@@ -286,6 +286,10 @@ TEST(ShellWords, AreThoseThatAShellWouldPass) {
   EXPECT_EQ(ShellWords(R"(sh -c 'a "b" c' "d \" e" f\ g '' $X)"),
             (Words{"sh", "-c", R"(a "b" c)", R"(d " e)", "f g", "", "$X"}));
   EXPECT_EQ(ShellWords("a # the first\nb \\\n  c#d\n"), (Words{"a", "b", "c#d"}));
+  EXPECT_EQ(ShellWords(R"("a\nb" "\\ \$x \`" a\nb '\"' c\)"),
+            (Words{R"(a\nb)", R"(\ $x `)", "anb", R"(\")", R"(c\)"}))
+      << "a backslash between quotes is itself before most characters";
+  EXPECT_EQ(ShellWords("\"a\\\nb\" 'a\\\nb'"), (Words{"ab", "a\\\nb"}));
   EXPECT_EQ(ShellWords(""), Words());
   EXPECT_EQ(ShellWords("a 'b"), std::nullopt);
 }

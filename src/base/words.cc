@@ -3,6 +3,12 @@
 #include <utility>
 
 namespace swell {
+namespace {
+
+// What a backslash takes its meaning from between double quotes; before others it is itself.
+constexpr std::string_view kEscaped = "\"\\$`";
+
+}  // namespace
 
 std::optional<std::vector<std::string>> ShellWords(std::string_view text) {
   std::vector<std::string> words;
@@ -11,18 +17,19 @@ std::optional<std::vector<std::string>> ShellWords(std::string_view text) {
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
+    const bool escapes = c == '\\' && i + 1 < text.size();
+    if (escapes && text[i + 1] == '\n' && quote != '\'') {
+      ++i;
+      continue;
+    }
     if (quote != 0) {
       if (c == quote) {
         quote = 0;
-      } else if (c == '\\' && quote == '"' && i + 1 < text.size()) {
+      } else if (escapes && quote == '"' && kEscaped.find(text[i + 1]) != std::string_view::npos) {
         word += text[++i];
       } else {
         word += c;
       }
-      continue;
-    }
-    if (c == '\\' && text.substr(i).starts_with("\\\n")) {
-      ++i;
       continue;
     }
     if (c == ' ' || c == '\t' || c == '\n') {
@@ -38,7 +45,7 @@ std::optional<std::vector<std::string>> ShellWords(std::string_view text) {
     in_word = true;
     if (c == '\'' || c == '"') {
       quote = c;
-    } else if (c == '\\' && i + 1 < text.size()) {
+    } else if (escapes) {
       word += text[++i];
     } else {
       word += c;
