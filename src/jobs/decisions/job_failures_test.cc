@@ -1,4 +1,7 @@
 // What a job does about its members' failures depends on their class.
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -518,6 +521,31 @@ TEST_F(FailureTest, APodThatOutgrewItsDiskHasFailedByItself) {
     ASSERT_TRUE(cluster_.Delete(kPyTorchJobs, "default/job").ok());
     ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
   }
+}
+
+TEST_F(FailureTest, MembersThatWaitInVainForEachOtherReachTheBackoffLimit) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 2"});
+  const std::string pods[] = {"job-master-0", "job-worker-0"};
+  int runs = 0;
+  for (; runs < 6 && !Is("Failed"); ++runs) {
+    cluster_.Run(std::chrono::seconds(61));
+    std::map<std::string, std::string> uids;
+    for (const std::string& pod : pods) {
+      uids[pod] = cluster_.PodUid("default/" + pod);
+      End(pod, 1, "Error",
+          "torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 1/2 "
+          "clients joined.");
+    }
+    const auto again = [&](const std::string& pod) {
+      return cluster_.PodPhase("default/" + pod) == "Running" &&
+             cluster_.PodUid("default/" + pod) != uids[pod];
+    };
+    ASSERT_TRUE(cluster_.Until(
+        [&] { return Is("Failed") || std::all_of(std::begin(pods), std::end(pods), again); },
+        std::chrono::minutes(10)));
+  }
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "BackoffLimitExceeded");
 }
 
 TEST_F(FailureTest, MembersThatCannotStartAreMadeAnewOfTheCorrectedTemplate) {
