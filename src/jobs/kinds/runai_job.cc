@@ -1,6 +1,6 @@
 // Run:ai's workloads (run.ai/v2alpha1): a pod each, as `runai submit` makes it. A field is
 // {value: V}; several by name are {items: {NAME: {value: V}}}.
-#include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -259,10 +259,19 @@ int64_t OuterPort(const json::Value& port) {
   return json::GetInt(port, {"external"}, json::GetInt(port, {"container"}));
 }
 
-// All ports have one Service, so they have one type.
+// All ports have one Service, so they have one type, and each a number of its own.
 Status CheckPorts(const json::Value& body) {
   std::string first;
+  std::set<int64_t> numbers;
   for (const auto& item : ItemsOf(body, "ports")) {
+    if (const json::Value* port = json::Find(item.value(), {"value"})) {
+      const bool outer = json::Find(*port, {"external"}) != nullptr;
+      if (!numbers.insert(OuterPort(*port)).second) {
+        return WrongField(StrCat(ItemField("ports", item), outer ? ".external" : ".container"),
+                          StrCat("Duplicate value: ", OuterPort(*port),
+                                 ": another port has this number in the Service; set external"));
+      }
+    }
     const std::string type(json::GetString(item.value(), {"value", "serviceType"}, "ClusterIP"));
     if (first.empty()) first = type;
     if (type == first) continue;

@@ -144,6 +144,21 @@ TEST_F(RunaiJobTest, RunsInTheNodesOfItsPoolsAndWaitsForPoolsToCome) {
             R"({"matchExpressions":[{"key":"pool","operator":"In","values":["slow"]}]})");
 }
 
+TEST_F(RunaiJobTest, AServiceThatCannotBeMadeIsTold) {
+  Start();
+  cluster_.Create(
+      "{apiVersion: v1, kind: ResourceQuota, metadata: {name: few, namespace: default}, "
+      "spec: {hard: {services.nodeports: 0}}}");
+  cluster_.Create(Workload("InteractiveWorkload",
+                           "ports: {items: {web: {value: {container: 8888, serviceType: "
+                           "NodePort}}}}"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreateService") > 0; }));
+  EXPECT_NE(cluster_.EventMessage("FailedCreateService").find("exceeded quota: few"),
+            std::string::npos)
+      << cluster_.EventMessage("FailedCreateService");
+  EXPECT_TRUE(Run(1)) << "its pod runs all the same";
+}
+
 TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
   EXPECT_EQ(Wrong("gpu: {value: '2'}"), "");
   EXPECT_EQ(Wrong("name: {value: other}"),
@@ -166,6 +181,11 @@ TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
                   "{container: 2, serviceType: ClusterIP}}}}"),
             "spec.ports.items.b.value.serviceType: Invalid value: \"ClusterIP\": another port has "
             "NodePort; all ports of a workload have one type");
+  EXPECT_EQ(
+      Wrong("ports: {items: {a: {value: {container: 80}}, b: {value: {container: 81, external: "
+            "80}}}}"),
+      "spec.ports.items.b.value.external: Duplicate value: 80: another port has this number "
+      "in the Service; set external");
   EXPECT_EQ(Wrong("annotations: {items: {swell.dev/run-as-of: {value: ada}}}"),
             "spec.annotations.items.swell.dev/run-as-of: Forbidden: keys of swell.dev are the "
             "system's own");

@@ -32,6 +32,13 @@ bool ContainsAll(const json::Value& known, const json::Value& wanted) {
   return true;
 }
 
+// Refused for what it is, not because it is there already or its namespace goes.
+bool IsRefused(const Result<json::SharedValue>& created) {
+  if (created.ok()) return false;
+  const Code code = created.status().code();
+  return code != Code::kAlreadyExists && code != Code::kNotFound;
+}
+
 // The API server takes no pod whose account does not exist.
 void LeaveOutAccounts(const std::set<std::string>& accounts, std::vector<json::Value>& pods) {
   for (json::Value& pod : pods) {
@@ -200,6 +207,10 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
     client_.Create(client::resources::kServices, pass->ns, service,
                    writes->Track([this, pass, created](const Result<json::SharedValue>& result) {
                      if (result.ok()) created->names.emplace_back(api::Name(**result));
+                     if (IsRefused(result)) {
+                       events_.Record(*pass->job, "Warning", "FailedCreateService",
+                                      StrCat("Error creating: ", result.status().message()));
+                     }
                      if (--created->open > 0) return;
                      SayCreated(*pass, "SuccessfulCreateService", "service", created->names);
                    }));
@@ -227,10 +238,9 @@ void JobWrites::CreatePods(const PassPtr& pass, const BatchPtr& writes, const st
                        const std::string uid = pass->uid();
                        expected_.Add(uid, StrCat(uid, "/", api::Name(**result)), clock_.Steady());
                      }
-                     const Code code = result.ok() ? Code::kOk : result.status().code();
-                     if (result.ok() || code == Code::kAlreadyExists || code == Code::kNotFound)
-                       return;
-                     if (code == Code::kForbidden) GiveBackMemory(pass, result.status());
+                     if (!IsRefused(result)) return;
+                     if (result.status().code() == Code::kForbidden)
+                       GiveBackMemory(pass, result.status());
                      OnRefused(*pass, "FailedCreatePod",
                                StrCat("Error creating: ", result.status().message()));
                    }));
