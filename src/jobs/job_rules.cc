@@ -143,6 +143,13 @@ Status CheckPodNames(const JobSpec& spec, const json::Value& job) {
   std::string longest;
   for (const ReplicaSpec& replica : spec.replicas) {
     std::string pod = replica.PodName(name, std::max<int64_t>(0, replica.replicas - 1));
+    // The pod's host name, unless its template says another.
+    if (json::Find(replica.pod_template, {"spec", "hostname"}) == nullptr &&
+        pod.find('.') != std::string::npos) {
+      return WrongText("metadata.name", name,
+                       StrCat("the job's pods would have host names with a dot (", pod,
+                              "); take a name without dots"));
+    }
     if (pod.size() > longest.size()) longest = std::move(pod);
   }
   if (longest.size() <= kNameMax) return Status::Ok();

@@ -59,6 +59,18 @@ class JobRulesTest : public ::testing::Test {
   JobRules rules_;
 };
 
+TEST_F(JobRulesTest, PodsHaveNoHostNamesWithDots) {
+  const auto wrong = [this](std::string_view pod_spec) {
+    json::Value job = Job(StrCat("roles: {worker: {template: {spec: {", pod_spec, "}}}}"), "{}");
+    json::Set(job, {"metadata", "name"}, "a.b");
+    return std::string(rules_.Check(*rules_.Find("swell.dev", "trainingjobs"), job).message());
+  };
+  EXPECT_EQ(wrong("containers: [{name: c, image: i}]"),
+            "metadata.name: Invalid value: \"a.b\": the job's pods would have host names with a "
+            "dot (a.b-worker-0); take a name without dots");
+  EXPECT_EQ(wrong("hostname: h, containers: [{name: c, image: i}]"), "");
+}
+
 TEST_F(JobRulesTest, AnIdleTimeoutIsADuration) {
   const std::string spec = StrCat("roles: {worker: {", kTemplate, "}}");
   const auto wrong = [&](std::string_view timeout) {
