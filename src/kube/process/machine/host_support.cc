@@ -71,16 +71,19 @@ std::vector<Hierarchy> Hierarchies() {
   return found;
 }
 
-// systemd delegates groups to a user's services, and none to a login.
-constexpr std::string_view kNotDelegated =
-    "this user has no control groups here: start it with systemd-run --user --scope";
+// systemd delegates groups to a user's services, and none to a login. Root may divide all that can
+// be written.
+std::string WhyNotDivided(const std::string& mount) {
+  if (::geteuid() == 0) return StrCat("the control groups at ", mount, " are mounted read-only");
+  return "this user has no control groups here: start it with systemd-run --user --scope";
+}
 
 CgroupSupport TryVersion2(const std::string& mount, const std::string& instance) {
   CgroupSupport support;
   const auto own = ReadFile("/proc/self/cgroup", 64 << 10);
   const std::string root = GroupToDivide(mount, own.ok() ? *own : "");
   if (root.empty()) {
-    support.why_not = kNotDelegated;
+    support.why_not = WhyNotDivided(mount);
     return support;
   }
   std::string dir = StrCat(root, "/", instance);
