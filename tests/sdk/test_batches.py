@@ -20,7 +20,7 @@ class Kept:
 
 def job_with(checkpoint):
     return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint,
-                           checkpoints=SimpleNamespace(dir="/ckpt"))
+                           checkpoints=SimpleNamespace(dir="/ckpt"), batch_size=SimpleNamespace(most=None))
 
 
 def first(job, keep):
