@@ -195,6 +195,88 @@ TEST_F(Confinement, TheMachinesSettingsCannotBeChanged) {
   EXPECT_EQ(said, "0\n0\n0\nend\n");
 }
 
+// A place for a mount is made where nothing can be made, too, but not out of what the machine has.
+TEST_F(Confinement, NoMountPathUncoversTheMachine) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "v"}, {.name = "w"}};
+  Create(sandbox);
+  ASSERT_TRUE(FileExists("/etc/passwd"));
+  ContainerSpec spec = Shell("pod-a", "ls /etc; echo z > /etc/x/z && cat /etc/x/z");
+  spec.mounts = {{"v", "/etc", "", true}, {"w", "/etc/x", "", false}};
+  const std::string said = SayIn(spec);
+  EXPECT_TRUE(said.ends_with("x\nz\n")) << said;
+  EXPECT_EQ(said.find("passwd"), std::string::npos) << said;
+}
+
+// A mount path in a directory of the machine gives no more rights than the pod has there.
+TEST_F(Confinement, NoMountPathChangesADirectoryOfTheMachine) {
+  if (!users()) GTEST_SKIP() << runtime_->Info().limits;
+  const std::string roots = HostDir(0777, 0);
+  ASSERT_TRUE(WriteFileAtomically(roots + "/file", "kept").ok());
+  ASSERT_TRUE(MakeDirs(roots + "/closed").ok());
+  ASSERT_TRUE(MakeDirs(roots + "/empty").ok());
+  SandboxSpec sandbox = WithVolume(Sandbox("pod-a"), roots);
+  sandbox.volumes.push_back({.name = "w"});
+  sandbox.volumes.push_back({.name = "f", .kind = VolumeSpec::Kind::kFiles, .files = {{"m", "x"}}});
+  Create(sandbox);
+  int number = 0;
+  auto say = [&](const node::MountSpec& inner) {
+    ContainerSpec spec = Mounted(Shell("pod-a", "echo ran", StrCat("c-", number++)));
+    spec.mounts.push_back(inner);
+    return SayIn(spec);
+  };
+  EXPECT_NE(say({"w", "/v/file", "", false}), "ran\n");
+  EXPECT_NE(say({"w", "/v/closed/made", "", false}), "ran\n");
+  EXPECT_NE(say({"f", "/v/empty", "m", true}), "ran\n");
+  EXPECT_EQ(*ReadFile(roots + "/file", 10), "kept");
+  EXPECT_FALSE(FileExists(roots + "/closed/made"));
+  EXPECT_TRUE(FileExists(roots + "/empty"));
+  // Where everybody may write, the place is the pod's own.
+  EXPECT_EQ(say({"w", "/v/made/deep", "", false}), "ran\n");
+  struct stat info {};
+  ASSERT_EQ(::stat((roots + "/made/deep").c_str(), &info), 0);
+  EXPECT_NE(info.st_uid, 0u);
+  EXPECT_EQ(say({"f", "/v/plain", "m", true}), "ran\n");
+}
+
+// The machine's root is there while the container's is built.
+TEST_F(Confinement, NoWorkingDirectoryIsMadeOutside) {
+  const std::string outside = HostDir(0755, 0);
+  SandboxSpec sandbox = WithVolume(Sandbox("pod-a"), outside);
+  sandbox.volumes.push_back({.name = "w"});
+  Create(sandbox);
+  ContainerSpec planter = Mounted(Shell("pod-a", StrCat("ln -s /.swell-old", outside, " /w/link")));
+  planter.mounts.push_back({"w", "/w", "", false});
+  EXPECT_EQ(SayIn(planter), "");
+  for (const char* dir : {"/w/link/made", "/w/link/made/deep", "/v/made"}) {
+    planter.working_dir = dir;
+    SayIn(planter);
+    EXPECT_FALSE(FileExists(outside + "/made")) << dir;
+  }
+  ContainerSpec own = Shell("pod-a", "pwd");
+  own.working_dir = "/usr/made/here";
+  EXPECT_EQ(SayIn(own), "/usr/made/here\n");
+}
+
+TEST_F(Confinement, NothingIsMountedInPlaceOfWhatTheKernelSays) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "v", .kind = VolumeSpec::Kind::kEmptyDir},
+                     {.name = "f", .kind = VolumeSpec::Kind::kFiles, .files = {{"m", "none\n"}}}};
+  Create(sandbox);
+  EXPECT_EQ(SayIn(Mounted(Shell("pod-a", "ln -s /proc /v/link"))), "");
+  for (const char* at : {"/proc", "/proc/x", "/proc/self/x", "/proc/sys/x", "/proc/1", "/v/link",
+                         "/v/link/x", "/proc/sys/kernel/hostname"}) {
+    ContainerSpec spec = Mounted(Shell("pod-a", "ls /proc"));
+    spec.mounts.push_back({"v", at, "", false});
+    EXPECT_EQ(SayIn(spec), StrCat("mount path ", at,
+                                  ": nothing can be mounted on /proc or below, but on a file such "
+                                  "as /proc/meminfo; use another path"));
+  }
+  ContainerSpec less = Shell("pod-a", "cat /proc/meminfo");
+  less.mounts = {{"f", "/proc/meminfo", "m", true}};
+  EXPECT_EQ(SayIn(less), "none\n");
+}
+
 TEST_F(Confinement, APathOfTheHostIsUsedWithTheRightsOfThePodsUser) {
   if (!users()) GTEST_SKIP() << runtime_->Info().limits;
   const std::string roots = HostDir(0755, 0), eves = HostDir(0700, 1500);

@@ -1,7 +1,9 @@
 #include "kube/process/shim/container_root.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/mount.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/file.h"
@@ -186,11 +189,50 @@ Status MountRoot(const ShimSpec& spec,
   return Status::Ok();
 }
 
-// Mounts a tmpfs over the directory and binds the entries that the host has there into it:
-// then something can be added to it.
+// The very directory, which is not one of the machine's. A neighbour who shares a volume may turn
+// names in it into links at any time: what is made is made in directories that are open.
+Result<UniqueFd> OpenInContainer(const std::string& dir) {
+  UniqueFd opened(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.valid()) return ErrnoStatus(errno, "open " + dir);
+  char link[4096];
+  const ssize_t n = ::readlink(DescriptorPath(opened).c_str(), link, sizeof link);
+  if (n <= 0) return ErrnoStatus(errno, "mount path " + dir);
+  if (IsUnder(std::string_view(link, static_cast<size_t>(n)), kOldRoot)) {
+    return Status(Code::kInvalid, StrCat("mount path ", dir, " leaves the container"));
+  }
+  return opened;
+}
+
+// What the directory had under the name: links are made anew, all else is bound.
+Status BindEntry(const UniqueFd& dir, const std::string& name, const std::string& target) {
+  const UniqueFd entry(::openat(dir.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!entry.valid() || ::fstat(entry.get(), &info) != 0) return Status::Ok();
+  if (S_ISLNK(info.st_mode)) {
+    char link[4096];
+    const ssize_t n = ::readlinkat(entry.get(), "", link, sizeof link - 1);
+    if (n <= 0) return Status::Ok();
+    link[n] = '\0';
+    return ::symlink(link, target.c_str()) == 0 ? Status::Ok()
+                                                : ErrnoStatus(errno, "symlink " + target);
+  }
+  if (S_ISDIR(info.st_mode)) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(target));
+  } else {
+    const UniqueFd place(::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (!place.valid()) return ErrnoStatus(errno, "create " + target);
+  }
+  // Entries that nobody but root may touch stay empty, as unreadable as before.
+  Status bound = Mount(DescriptorPath(entry), target, nullptr, MS_BIND | MS_REC);
+  (void)bound;
+  return Status::Ok();
+}
+
+// Mounts a tmpfs over the directory and binds the entries into it that the container has there:
+// then something can be added to it. The machine may have others there, which are hidden.
 Status CoverWithTmpfs(const std::string& dir) {
-  std::string from = StrCat(kOldRoot, dir);
-  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(from));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd from, OpenInContainer(dir));
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(DescriptorPath(from)));
   if (names.size() > kEntriesMax) {
     return Status(Code::kInvalid, StrCat("mount path under ", dir,
                                          ": the directory has too many "
@@ -198,28 +240,9 @@ Status CoverWithTmpfs(const std::string& dir) {
                                          names.size(), ") to be made writable"));
   }
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd cover, OpenInContainer(dir));
   for (const std::string& name : names) {
-    const std::string source = StrCat(from, "/", name), target = StrCat(dir, "/", name);
-    struct stat info;
-    if (::lstat(source.c_str(), &info) != 0) continue;
-    if (S_ISLNK(info.st_mode)) {
-      char link[4096];
-      ssize_t n = ::readlink(source.c_str(), link, sizeof link - 1);
-      if (n <= 0) continue;
-      link[n] = '\0';
-      if (::symlink(link, target.c_str()) != 0) return ErrnoStatus(errno, "symlink " + target);
-      continue;
-    }
-    if (S_ISDIR(info.st_mode)) {
-      SWELL_RETURN_IF_ERROR(MakeDirs(target));
-    } else {
-      int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-      if (fd < 0) return ErrnoStatus(errno, "create " + target);
-      ::close(fd);
-    }
-    Status bound = Mount(source, target, nullptr, MS_BIND | MS_REC);
-    // Entries that nobody but root may touch stay empty, as unreadable as before.
-    if (bound.ok()) SWELL_RETURN_IF_ERROR(MakeReadOnly(target));
+    SWELL_RETURN_IF_ERROR(BindEntry(from, name, StrCat(DescriptorPath(cover), "/", name)));
   }
   return Status::Ok();
 }
@@ -232,30 +255,137 @@ std::string ExistingParent(std::string path) {
   return path;
 }
 
-// A place to mount on. What blocks it (a link that leads nowhere) is replaced: the upper layer
-// takes the change, not the host.
-Status MakeTargetOnce(const std::string& target, bool directory, int64_t owner) {
-  struct stat info;
-  if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
-  size_t slash = target.rfind('/');
-  if (slash != 0 && slash != std::string::npos) {
-    SWELL_RETURN_IF_ERROR(MakeOwnedDirs(target.substr(0, slash), owner));
+// Makes the directory `path`, below `dir`, and all that is missing on the way. The last one, open.
+Result<UniqueFd> MakeBelow(UniqueFd dir, std::string_view path, int64_t owner) {
+  for (std::string_view step : Split(path, '/')) {
+    if (step.empty()) continue;
+    SWELL_RETURN_IF_ERROR(MakeOwnedDirs(StrCat(DescriptorPath(dir), "/", step), owner));
+    UniqueFd next(::openat(dir.get(), std::string(step).c_str(),
+                           O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.valid()) return ErrnoStatus(errno, StrCat("make ", path));
+    dir = std::move(next);
   }
-  if (::lstat(target.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode) ? ::rmdir(target.c_str()) != 0 : ::unlink(target.c_str()) != 0) {
-      return ErrnoStatus(errno, "mount path " + target);
-    }
-  }
-  return directory ? MakeOwnedDirs(target, owner) : MakeOwnedFile(target, owner);
+  return dir;
 }
 
-Status MakeTarget(const std::string& target, bool directory, int64_t owner) {
-  Status made = MakeTargetOnce(target, directory, owner);
+// The mount in which the open directory lies; null: the container's own layer.
+const ShimMount* VolumeOf(std::span<const ShimMount> mounted, const UniqueFd& dir) {
+  char link[4096];
+  const ssize_t n = ::readlink(DescriptorPath(dir).c_str(), link, sizeof link);
+  const std::string_view path(link, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  const ShimMount* found = nullptr;
+  size_t longest = 0;
+  for (const ShimMount& mount : mounted) {
+    char* at = ::realpath(mount.target.c_str(), nullptr);
+    if (at == nullptr) continue;
+    const std::string resolved = at;
+    std::free(at);
+    if (!IsUnder(path, resolved) || resolved.size() < longest) continue;
+    found = &mount;
+    longest = resolved.size();
+  }
+  return found;
+}
+
+// While it lives, files are made with the rights of this user alone.
+class RightsOf {
+ public:
+  RightsOf(uid_t user, gid_t group) {
+    groups_.resize(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+    if (!groups_.empty() && ::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
+      groups_.clear();
+    }
+    ::setgroups(0, nullptr);
+    ::setfsgid(group);
+    ::setfsuid(user);
+  }
+  ~RightsOf() {
+    ::setfsuid(::geteuid());
+    ::setfsgid(::getegid());
+    ::setgroups(groups_.size(), groups_.data());
+  }
+  RightsOf(const RightsOf&) = delete;
+  RightsOf& operator=(const RightsOf&) = delete;
+
+ private:
+  std::vector<gid_t> groups_;
+};
+
+// In a directory of the machine the container's user alone makes places: a mount path gives it no
+// more than a program would. `dir` is the part of the target that is there.
+Status MakeOnHost(UniqueFd dir, std::string_view missing, bool directory, const RightsOf&) {
+  const std::vector<std::string_view> steps = Split(missing, '/');
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].empty()) continue;
+    const std::string step(steps[i]);
+    if (i + 1 == steps.size() && !directory) {
+      const UniqueFd file(::openat(dir.get(), step.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+      return file.valid() ? Status::Ok() : ErrnoStatus(errno, "create " + step);
+    }
+    if (::mkdirat(dir.get(), step.c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, "make " + step);
+    }
+    UniqueFd next(::openat(dir.get(), step.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.valid()) return ErrnoStatus(errno, "open " + step);
+    dir = std::move(next);
+  }
+  return Status::Ok();
+}
+
+// A place to mount on. What blocks it in the container's own layer (a link that leads nowhere) is
+// replaced; in a volume it is somebody's.
+Status MakeTargetOnce(const ShimSpec& spec,
+                      std::span<const ShimMount> mounted,
+                      const std::string& target,
+                      bool directory) {
+  struct stat info;
+  if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
+  const std::string parent = ExistingParent(target);
+  const size_t slash = target.rfind('/');
+  const std::string last = target.substr(slash + 1);
+  SWELL_ASSIGN_OR_RETURN(UniqueFd dir, OpenInContainer(parent.empty() ? "/" : parent));
+  const ShimMount* volume = VolumeOf(mounted, dir);
+  if (volume != nullptr && volume->of_host) {
+    const bool root = volume->owners == ShimMount::Owners::kPod;
+    const auto first = spec.first_id;
+    const RightsOf user(static_cast<uid_t>(first + (root ? 0 : spec.uid.value_or(0))),
+                        static_cast<gid_t>(first + (root ? 0 : spec.gid.value_or(0))));
+    const Status made =
+        MakeOnHost(std::move(dir), std::string_view(target).substr(parent.size()), directory, user);
+    return made.WithContext(StrCat("mount path ", target, ", with the container's own rights in ",
+                                   "the hostPath at ", volume->target));
+  }
+  SWELL_ASSIGN_OR_RETURN(
+      dir, MakeBelow(std::move(dir),
+                     std::string_view(target).substr(parent.size(), slash - parent.size()),
+                     spec.first_id));
+  if (::fstatat(dir.get(), last.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (volume != nullptr) {
+      return Status(Code::kInvalid,
+                    StrCat("mount path ", target, ": the volume at ", volume->target, " has ",
+                           S_ISDIR(info.st_mode) ? "a directory" : "no directory",
+                           " of this name; use another path"));
+    }
+    const int removed =
+        ::unlinkat(dir.get(), last.c_str(), S_ISDIR(info.st_mode) ? AT_REMOVEDIR : 0);
+    if (removed != 0) return ErrnoStatus(errno, "mount path " + target);
+  }
+  const std::string place = StrCat(DescriptorPath(dir), "/", last);
+  return directory ? MakeOwnedDirs(place, spec.first_id) : MakeOwnedFile(place, spec.first_id);
+}
+
+// `mounted`: what is there already, in which the target may be.
+Status MakeTarget(const ShimSpec& spec,
+                  std::span<const ShimMount> mounted,
+                  const std::string& target,
+                  bool directory) {
+  Status made = MakeTargetOnce(spec, mounted, target, directory);
   if (made.ok()) return made;
   std::string parent = ExistingParent(target);
   if (parent.empty() || !FileExists(StrCat(kOldRoot, parent))) return made;
   Status covered = CoverWithTmpfs(parent);
-  return covered.ok() ? MakeTargetOnce(target, directory, owner) : covered;
+  return covered.ok() ? MakeTargetOnce(spec, mounted, target, directory) : covered;
 }
 
 // The very file that is mounted, whatever is done to its name meanwhile.
@@ -273,14 +403,28 @@ bool IsDirectory(const UniqueFd& file) {
   return ::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// A volume that is mounted already may hold a link on the way to a place in it.
-Status CheckTarget(const std::string& target) {
-  char* resolved = ::realpath(ExistingParent(target).c_str(), nullptr);
-  if (resolved == nullptr) return Status::Ok();
-  const bool out = IsUnder(resolved, kOldRoot);
-  std::free(resolved);
-  if (!out) return Status::Ok();
-  return Status(Code::kInvalid, StrCat("mount path ", target, " leaves the container"));
+// Programs, and we ourselves, take what is in /proc for the kernel's word. A file of its top level
+// may be replaced by another: what it says of the machine.
+bool IsKernels(const std::string& resolved) {
+  struct stat info;
+  if (!IsUnder(resolved, "/proc")) return false;
+  return resolved.rfind('/') != std::string_view("/proc").size() ||
+         ::stat(resolved.c_str(), &info) != 0 || !S_ISREG(info.st_mode);
+}
+
+// A volume that is mounted already may hold a link, in place of the target or on the way to it.
+Status CheckTarget(const ShimSpec& spec, const std::string& target) {
+  char* found = ::realpath((FileExists(target) ? target : ExistingParent(target)).c_str(), nullptr);
+  if (found == nullptr) return Status::Ok();
+  const std::string resolved = found;
+  std::free(found);
+  if (IsUnder(resolved, kOldRoot)) {
+    return Status(Code::kInvalid, StrCat("mount path ", target, " leaves the container"));
+  }
+  if (spec.privileged || !IsKernels(resolved)) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("mount path ", target,
+                                       ": nothing can be mounted on /proc or below, but on a file "
+                                       "such as /proc/meminfo; use another path"));
 }
 
 // All places before the first mount: making one may renew the directory around it.
@@ -291,8 +435,8 @@ Status MakeTargets(const ShimSpec& spec) {
       auto source = OpenSource(spec, mount);
       file = source.ok() && !IsDirectory(*source);
     }
-    SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file, spec.first_id));
+    SWELL_RETURN_IF_ERROR(CheckTarget(spec, mount.target));
+    SWELL_RETURN_IF_ERROR(MakeTarget(spec, {}, mount.target, !file));
   }
   return Status::Ok();
 }
@@ -300,8 +444,8 @@ Status MakeTargets(const ShimSpec& spec) {
 // What an image declares as its data: a mount of its own stays writable under a read-only root.
 Status MountImageVolumes(const ShimSpec& spec) {
   for (const std::string& path : spec.image_volumes) {
-    SWELL_RETURN_IF_ERROR(CheckTarget(path));
-    SWELL_RETURN_IF_ERROR(MakeTarget(path, true, spec.first_id));
+    SWELL_RETURN_IF_ERROR(CheckTarget(spec, path));
+    SWELL_RETURN_IF_ERROR(MakeTarget(spec, {}, path, true));
     if (spec.read_only_root) SWELL_RETURN_IF_ERROR(Mount(path, path, nullptr, MS_BIND | MS_REC));
   }
   return Status::Ok();
@@ -370,18 +514,20 @@ Status HideBelow(const ShimSpec& spec, const ShimMount& mount, const UniqueFd& s
   return Status::Ok();
 }
 
-Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace) {
+Status MountOne(const ShimSpec& spec, size_t index, int user_namespace) {
+  const ShimMount& mount = spec.mounts[index];
+  const auto mounted = std::span(spec.mounts).first(index);
   if (mount.kind == ShimMount::Kind::kTmpfs) {
-    SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, true, spec.first_id));
+    SWELL_RETURN_IF_ERROR(CheckTarget(spec, mount.target));
+    SWELL_RETURN_IF_ERROR(MakeTarget(spec, mounted, mount.target, true));
     std::string options = "mode=1777";
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
     return MountTmpfs(mount.target, options, spec.first_id);
   }
   SWELL_ASSIGN_OR_RETURN(const UniqueFd source, OpenSource(spec, mount));
   if (mount.of_host) SWELL_RETURN_IF_ERROR(CheckHidden(spec, mount, source));
-  SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-  SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source), spec.first_id));
+  SWELL_RETURN_IF_ERROR(CheckTarget(spec, mount.target));
+  SWELL_RETURN_IF_ERROR(MakeTarget(spec, mounted, mount.target, IsDirectory(source)));
   SWELL_ASSIGN_OR_RETURN(const UniqueFd owners, OwnersOf(spec, mount, user_namespace));
   Result<UniqueFd> mapped = UniqueFd();
   const MountAccess access = mount.read_only ? MountAccess::kReadOnly : MountAccess::kReadWrite;
@@ -397,6 +543,20 @@ Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace
     if (mount.read_only) SWELL_RETURN_IF_ERROR(MakeReadOnly(mount.target));
   }
   return mount.of_host ? HideBelow(spec, mount, source) : Status::Ok();
+}
+
+// Where the container's root may not make it. In a volume, whose links may lead anywhere, the
+// container's user makes it with the rights that it has there.
+void MakeWorkingDir(const ShimSpec& spec) {
+  if (!spec.cwd.starts_with('/') || FileExists(spec.cwd)) return;
+  const std::string parent = ExistingParent(spec.cwd);
+  auto dir = OpenInContainer(parent.empty() ? "/" : parent);
+  struct stat top, place;
+  if (!dir.ok() || ::stat("/", &top) != 0 || ::fstat(dir->get(), &place) != 0) return;
+  if (place.st_dev != top.st_dev) return;
+  auto made =
+      MakeBelow(std::move(*dir), std::string_view(spec.cwd).substr(parent.size()), spec.first_id);
+  (void)made;
 }
 
 }  // namespace
@@ -415,20 +575,16 @@ Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user
   SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
   SWELL_RETURN_IF_ERROR(MakeTargets(spec));
   SWELL_RETURN_IF_ERROR(MountImageVolumes(spec));
-  for (const ShimMount& mount : spec.mounts) {
-    SWELL_RETURN_IF_ERROR(MountOne(spec, mount, user_namespace));
+  for (size_t i = 0; i < spec.mounts.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(MountOne(spec, i, user_namespace));
   }
   SWELL_RETURN_IF_ERROR(RunHooks(spec, dir));
-  // Where the container's root may not make it; in a volume, it makes it itself.
-  if (spec.cwd.starts_with('/')) {
-    Status made = MakeOwnedDirs(spec.cwd, spec.first_id);
-    (void)made;
-  }
   // Last, so that volumes under /sys stay writable if somebody asks for them.
   if (::umount2(std::string(kOldRoot).c_str(), MNT_DETACH) != 0) {
     return ErrnoStatus(errno, "detach the old root");
   }
   ::rmdir(std::string(kOldRoot).c_str());
+  MakeWorkingDir(spec);
   if (spec.read_only_root) {
     SWELL_RETURN_IF_ERROR(Mount("none", "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY));
   }

@@ -67,7 +67,8 @@ Status BindAllDevices(int64_t owner) {
   for (const std::string& name : names) {
     struct stat info;
     const std::string path = "/dev/" + name;
-    if (::lstat(InOld(path).c_str(), &info) != 0 || FileExists(path)) continue;
+    if (::lstat(path.c_str(), &info) == 0) continue;  // ours: ptmx is a link into /dev/pts
+    if (::lstat(InOld(path).c_str(), &info) != 0) continue;
     if (name == "pts" || name == "shm" || name == "mqueue" || S_ISLNK(info.st_mode)) continue;
     SWELL_RETURN_IF_ERROR(BindDevice(path, path, owner));
   }

@@ -78,7 +78,7 @@ Status MakeOwnedDirs(const std::string& path, int64_t owner, int mode) {
 Status MakeOwnedFile(const std::string& path, int64_t owner) {
   UniqueFd fd;
   const int error = MakeAs(owner, [&] {
-    fd.Reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    fd.Reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
     return fd.valid();
   });
   if (error != 0) return ErrnoStatus(error, "create " + path);

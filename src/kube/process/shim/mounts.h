@@ -25,7 +25,7 @@ Status MountTmpfs(const std::string& target, const std::string& options, int64_t
 
 // As MakeDirs; those that were missing belong to `owner`.
 Status MakeOwnedDirs(const std::string& path, int64_t owner, int mode = 0755);
-// An empty file for a mount to cover.
+// An empty file for a mount to cover. Not behind a link.
 Status MakeOwnedFile(const std::string& path, int64_t owner);
 
 // Whether `path` is `dir` or in it.
