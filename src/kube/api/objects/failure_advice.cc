@@ -213,6 +213,25 @@ std::string AdviceForCommand(const Failure& failure, const json::Value& pod) {
                 ImageOf(pod, failure.container), ", or swell images import");
 }
 
+// A batch script of Slurm's kind has the PATH with which it was submitted.
+bool HasPathOfSbatch(const json::Value& pod, std::string_view container) {
+  const json::Value* spec = SpecOfContainer(pod, container);
+  if (spec == nullptr) return false;
+  const json::Array& env = json::GetArray(*spec, {"env"});
+  return std::any_of(env.begin(), env.end(), [](const json::Value& variable) {
+    return json::GetString(variable, {"name"}) == "SWELL_SLURM_PATH";
+  });
+}
+
+std::string AdviceForModule(const Failure& failure, const json::Value& pod) {
+  if (HasPathOfSbatch(pod, failure.container)) {
+    return "the script's python3 is the first of the PATH that sbatch had: activate the "
+           "environment that has the module before sbatch or in the script, or name its Python";
+  }
+  return "this machine's own Python serves the image (docs/images.md) and sees no packages of "
+         "pip install --user: install the package there, or put the module beside your code";
+}
+
 std::string AdviceForUserError(const Failure& failure, const json::Value& pod) {
   if (failure.exit_code == 0) {
     return "its restartPolicy Always starts it again after each end; use OnFailure for work that "
@@ -223,8 +242,7 @@ std::string AdviceForUserError(const Failure& failure, const json::Value& pod) {
     return AdviceForCommand(failure, pod);
   }
   if (Says(failure.said, {"no module named"}) && IsServedByMachine(pod, failure.container)) {
-    return "this machine's own Python serves the image (docs/images.md) and sees no packages of "
-           "pip install --user: install the package there, or put the module beside your code";
+    return AdviceForModule(failure, pod);
   }
   const std::string_view known = AdviceForWords(failure, pod);
   return StrCat(known.empty() ? "correct the program or its arguments" : known, "; ", kMoreInLog,

@@ -387,6 +387,21 @@ TEST(Failure, APackageThatTheMachinesPythonLacksIsToldApartFromOneThatAnImageLac
       << sentence("containerd://1");
 }
 
+TEST(Failure, ABatchScriptsPythonIsThatOfThePathOfSbatch) {
+  const auto failure = FailureOf(
+      Document("{metadata: {name: w-0}, spec: {containers: [{name: main, env: [{name: "
+               "SWELL_SLURM_PATH, value: /opt/conda/bin}]}]}, status: {phase: Failed, "
+               "containerStatuses: [{name: main, image: i, imageID: '', restartCount: 0, "
+               "containerID: 'process://1', state: {terminated: {exitCode: 1, reason: Error, "
+               "message: 'ModuleNotFoundError: No module named x'}}}]}}"),
+      kNow);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_NE(failure->Sentence().find("; the script's python3 is the first of the PATH that sbatch "
+                                     "had: activate the environment"),
+            std::string::npos)
+      << failure->Sentence();
+}
+
 TEST(Failure, AVolumeThatCannotBeMountedIsNotTheCommandsFault) {
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 128, reason: StartError, message: 'volume: /data: No such file "
