@@ -449,8 +449,11 @@ class WhyReport {
     const double least = static_cast<double>(std::max<int64_t>(1, facts_.job.least));
     const double need = static_cast<double>(facts_.job.milli_gpus) / 1000.0 * least / members;
     const double share = *project->gpu().fair_share;
-    if (beyond <= 0 || facts_.job.RunningPods() > 0) return "";
-    if (project->gpu().allocated + need <= share) return "";
+    if (facts_.job.RunningPods() > 0) return "";
+    if (project->gpu().allocated + need <= std::max(share, project->gpu().quota)) {
+      if (beyond <= 0) return OutsideText();
+    }
+    if (beyond <= 0 || project->gpu().allocated + need <= share) return "";
     const double missing = std::max(0.0, share - project->gpu().allocated);
     if (beyond < missing) {
       return StrCat("other projects hold ", GpusText(std::llround(beyond * 1000)),
@@ -461,6 +464,37 @@ class WhyReport {
                   ShareText(missing, ShareOf::kGpu), " of their GPUs, up to its fair share of ",
                   ShareText(share, ShareOf::kGpu), "; the job needs ",
                   ShareText(need, ShareOf::kGpu), " at once");
+  }
+
+  // GPUs that count for no project, so that none is over its share by them.
+  std::string OutsideText() const {
+    if (facts_.hidden || !forecast_.now.places.empty()) return "";
+    int64_t milli_gpus = 0;
+    std::set<std::string_view> namespaces;
+    for (const NodeView& node : facts_.nodes) {
+      for (const json::SharedValue& pod : node.pods) {
+        if (MilliGpus(*pod) == 0 || MayHaveProject(*pod)) continue;
+        milli_gpus += MilliGpus(*pod);
+        namespaces.insert(api::Namespace(*pod));
+      }
+    }
+    if (milli_gpus == 0) return "";
+    const std::string_view ns = namespaces.size() == 1 ? *namespaces.begin() : "NAMESPACE";
+    return StrCat("work of no project holds ", GpusText(milli_gpus),
+                  ", and no project takes them back from it, until it has one: swell project "
+                  "create NAME --work-namespace ",
+                  ns);
+  }
+
+  // That of its namespace, or one that it names itself, as queues are named, too.
+  bool MayHaveProject(const json::Value& pod) const {
+    if (facts_.tree.OfNamespace(api::Namespace(pod)) != nullptr) return true;
+    if (!api::Label(pod, api::keys::kProject).empty()) return true;
+    const json::Object& labels = json::GetObject(pod, {"metadata", "labels"});
+    return std::any_of(labels.begin(), labels.end(), [](const auto& label) {
+      const std::string_view key(label.key().data(), label.key().size());
+      return key.ends_with("/queue") || key.ends_with("/queue-name");
+    });
   }
 
   // Past use lowers the share of a project if shares are fair over time.

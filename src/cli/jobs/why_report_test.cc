@@ -111,6 +111,36 @@ TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
   EXPECT_FALSE(says("cannot take GPUs")) << WhyText(facts, {});
 }
 
+TEST(WhyReport, GpusThatWorkOfNoProjectHoldsAreToldToAProjectThatIsOwedThem) {
+  WhyFacts facts = WaitingOnEightGpus();
+  ProjectView project = TeamsProject();
+  project.shares[0].quota = 8;
+  project.shares[0].fair_share = 8;
+  facts.tree.projects = {project};
+  const auto holds = [&facts](std::string_view ns, std::string_view labels) {
+    auto pod = json::Parse(StrCat(R"({"metadata":{"name":"p","namespace":")", ns, R"(","labels":{)",
+                                  labels, R"(}},"spec":{"containers":[{"name":"c","resources":)",
+                                  R"({"limits":{"nvidia.com/gpu":"6"}}}]}})"));
+    ASSERT_TRUE(pod.ok()) << pod.status().ToString();
+    facts.nodes[0].pods = {std::make_shared<const json::Value>(*std::move(pod))};
+  };
+  const std::string line =
+      "\nReclaim:  work of no project holds 6 GPUs, and no project takes them back from it, until "
+      "it has one: swell project create NAME --work-namespace default\n";
+  holds("default", "");
+  EXPECT_NE(WhyText(facts, {}).find(line), std::string::npos) << WhyText(facts, {});
+  StartForecast placed;
+  placed.now.places = {{"team/mnist-master-0", "node-1", "", true}};
+  EXPECT_EQ(WhyText(facts, placed).find("Reclaim:"), std::string::npos);
+  holds("default", R"("kai.scheduler/queue":"team")");
+  EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
+  holds("team", "");
+  EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
+  holds("default", "");
+  facts.tree.projects[0].shares[0].allocated = 8;
+  EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos) << "it is at its quota";
+}
+
 TEST(WhyReport, AQuotaOfMoreGpusThanThereAreIsToldAsSuch) {
   WhyFacts facts = WaitingOnEightGpus();
   ProjectView project = TeamsProject();
