@@ -95,6 +95,38 @@ class Confinement(unittest.TestCase):
         self.assertEqual((folder / "f").read_text(), "line\nline\n")
         self.assertEqual((folder / "f").stat().st_uid, 0)
 
+    def test_no_mount_path_shows_the_machine(self):
+        """Where nothing can be made, a place for a mount was made out of what the machine has there."""
+        marks = "ls /proc | grep -c '^[0-9]'; ls -d /home/*/.bashrc 2>/dev/null; echo end"
+        volumes = [{"name": "d", "emptyDir": {}}, {"name": "r", "projected": {"sources": []}}]
+        for places in (["/proc/x"], ["/proc/self/x"], ["/sys/x"], ["/home", "/home/x"], ["/run", "/run/x"]):
+            mounts = [{"name": "r" if len(places) > 1 and at == places[0] else "d", "mountPath": at}
+                      for at in places]
+            said = self.say(marks, {"volumeMounts": mounts}, volumes=volumes)
+            if places[0].startswith("/proc"):
+                self.assertEqual(said, "", places)
+            else:
+                count, *rest = said.splitlines()
+                self.assertLess(int(count), 20, places)
+                self.assertEqual(rest, ["end"], places)
+
+    def test_no_working_directory_is_made_on_the_machine(self):
+        link = {"name": "link", "image": "python", "volumeMounts": [{"name": "d", "mountPath": "/d"}],
+                "command": ["ln", "-s", f"/.swell-old{self.scratch}", "/d/out"]}
+        main = {"workingDir": "/d/out/made", "volumeMounts": [{"name": "d", "mountPath": "/d"}]}
+        self.say("true", main, initContainers=[link], volumes=[{"name": "d", "emptyDir": {}}])
+        self.assertFalse((self.scratch / "made").exists())
+
+    def test_no_mount_path_replaces_a_file_of_the_machine(self):
+        folder = self.scratch / "files"
+        folder.mkdir()
+        folder.chmod(0o1777)
+        (folder / "file").write_text("kept")
+        mounts = [{"name": "v", "mountPath": "/v"}, {"name": "d", "mountPath": "/v/file"}]
+        self.say("true", {"volumeMounts": mounts},
+                 volumes=[{"name": "v", "hostPath": {"path": str(folder)}}, {"name": "d", "emptyDir": {}}])
+        self.assertEqual((folder / "file").read_text(), "kept")
+
     # --- 1: a plain pod of root ------------------------------------------------------------------
 
     def test_root_in_a_pod_is_nobody_outside(self):
