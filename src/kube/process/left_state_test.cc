@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
+#include "kube/process/files/data_dir.h"
 #include "kube/process/process_testing.h"
 #include "kube/process/saving_states.h"
 
@@ -147,6 +149,26 @@ TEST_F(LeftStateTest, TheNextAgentTellsNothingOfWhatTheLastOneWrote) {
   runtime_.reset();
   Open();
   ASSERT_TRUE(Until([&] { return !ReadSaving(data_dir_); }));
+}
+
+TEST_F(LeftStateTest, MemoryOfAPodThatWasNotFinishedIsRemoved) {
+  if (!isolated()) GTEST_SKIP() << "no /dev/shm of its own";
+  const auto mounts = [root = MemoryRootOf(TagOf(data_dir_)) + "/"] {
+    const auto text = ReadFile("/proc/self/mounts", 4 << 20);
+    int count = 0;
+    for (std::string_view line : Split(text.ok() ? *text : "", '\n')) {
+      count += line.find(root) != std::string_view::npos ? 1 : 0;
+    }
+    return count;
+  };
+  Create(Sandbox("pod-a"));
+  EXPECT_EQ(mounts(), 1);
+  Create(Sandbox("pod-a"));
+  EXPECT_EQ(mounts(), 1) << "another try";
+  runtime_.reset();
+  ASSERT_EQ(::unlink((PodDir("pod-a") + "/pod.json").c_str()), 0);
+  Open();
+  EXPECT_EQ(mounts(), 0) << "the agent was killed before it wrote what it had made";
 }
 
 TEST_F(LeftStateTest, WhatCannotBeWrittenKeepsNoPod) {

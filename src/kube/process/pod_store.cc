@@ -252,6 +252,7 @@ Status PodStore::Start() {
     SWELL_LOG_WARNING("process", "damaged pod removed", {"uid", uid}, {"error", loaded.ToString()});
     Status removed = RemoveScratch(PodDir(uid));
     (void)removed;
+    DiscardMemory(uid);
   }
   return Status::Ok();
 }
@@ -340,6 +341,8 @@ Result<ProcessPod*> PodStore::Create(const node::SandboxSpec& spec,
 
 Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
   SWELL_RETURN_IF_ERROR(pod_dirs_.Take(pod.dir));
+  // Of a try that failed, or of an agent that was killed. A second mount over it would hide it.
+  DiscardMemory(pod.spec.pod_uid);
   for (const node::VolumeSpec& volume : pod.spec.volumes) {
     SWELL_ASSIGN_OR_RETURN(std::string path,
                            MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group));
@@ -514,7 +517,11 @@ void PodStore::DiscardScratch(const std::string& container_dir) {
 
 void PodStore::DiscardScratch(const ProcessPod& pod) {
   for (const auto& [name, container] : pod.containers) DiscardScratch(container->dir);
-  const std::string dir = MemoryDir(pod.spec.pod_uid);
+  DiscardMemory(pod.spec.pod_uid);
+}
+
+void PodStore::DiscardMemory(const std::string& uid) {
+  const std::string dir = MemoryDir(uid);
   if (auto names = ListDir(dir); names.ok()) {
     for (const std::string& name : *names) {
       ::umount2(StrCat(dir, "/", name).c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);

@@ -138,6 +138,7 @@ class PodStore {
   Status MakeFiles(ProcessPod& pod, const std::string& resolv_conf);
   Status MakeInMemory(const std::string& dir, int64_t size_bytes) const;
   void DiscardScratch(const std::string& container_dir);
+  void DiscardMemory(const std::string& uid);
   std::string PodDir(const std::string& uid) const;
   std::string ReadyDir() const;
   std::string TrashDir() const;
