@@ -341,7 +341,7 @@ Result<ProcessPod*> PodStore::Create(const node::SandboxSpec& spec,
 
 Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
   SWELL_RETURN_IF_ERROR(pod_dirs_.Take(pod.dir));
-  // Of a try that failed, or of an agent that was killed. A second mount over it would hide it.
+  // A try that failed, or an agent that was killed, left it. A second mount would hide it.
   DiscardMemory(pod.spec.pod_uid);
   for (const node::VolumeSpec& volume : pod.spec.volumes) {
     SWELL_ASSIGN_OR_RETURN(std::string path,
