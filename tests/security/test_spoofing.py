@@ -117,9 +117,14 @@ class Spoofing(SecurityTest):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
                "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [main]}}
         self.done(self.kubectl(who, "create", "-f", "-", input=json.dumps(pod)))
-        self.done(self.kubectl(who, "wait", "-n", namespace, f"pod/{name}", f"--timeout={LIMIT_S}s",
-                               "--for=jsonpath={.status.phase}=Running"))
-        return self.done(self.kubectl(who, "get", "pod", "-n", namespace, name, "-o", "jsonpath={.status.podIP}"))
+
+        def state(path):
+            shown = f"jsonpath={{.status.{path}}}"
+            return self.done(self.kubectl(who, "get", "pod", "-n", namespace, name, "-o", shown))
+
+        # Debian's kubectl cannot wait for a phase.
+        self.until(lambda: state("phase") == "Running", lambda: state("conditions"))
+        return state("podIP")
 
     def log(self, who, namespace, name):
         done = self.kubectl(who, "logs", "-n", namespace, name)
