@@ -28,9 +28,11 @@ std::string TypeNames() {
 
 // Kubernetes' objects of one version share these labels.
 bool IsSameVersion(const json::Value& a, const json::Value& b) {
+  constexpr std::string_view kShared[] = {kServingName, kServingType, kServingVersion};
   return api::Namespace(a) == api::Namespace(b) &&
-         std::ranges::all_of(std::initializer_list{kServingName, kServingType, kServingVersion},
-                             [&](auto key) { return api::Label(a, key) == api::Label(b, key); });
+         std::all_of(std::begin(kShared), std::end(kShared), [&](std::string_view key) {
+           return api::Label(a, key) == api::Label(b, key);
+         });
 }
 
 std::string ShownType(const Serving& serving) {

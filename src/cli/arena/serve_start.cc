@@ -97,10 +97,10 @@ class ServeStartAction : public Action {
   // What the container runs; `command_` has what the user said, if anything.
   virtual Status FillCommand() = 0;
   // One more line for a file that the command reads.
-  void AddFile(std::string path, std::string content) {
+  void AddFile(std::string path, std::string_view content) {
     const std::string key = StrCat("file-", spec_.config_files.size());
     spec_.config_files.emplace_back(key, std::move(path));
-    config_data_[key] = std::move(content);
+    config_data_[key] = content;
   }
   void DeclarePorts(Flags& flags, std::string_view grpc, std::string_view rest) {
     flags.Int(std::string(grpc), &grpc_port_, "PORT", PortHelp("gRPC", grpc_port_));
