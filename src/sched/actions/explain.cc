@@ -111,13 +111,13 @@ std::string Explainer::MissingLabels(const Shape& shape) const {
   if (shape.node_selector.empty()) return "";
   std::vector<std::string> missing, all;
   std::vector<NodeId> left = state_.index.by_rank;
-  for (const auto& [key, value] : shape.node_selector) {
+  for (const auto& wanted : shape.node_selector) {
     const auto lacks = [&, this](NodeId id) {
       const Labels& labels = state_.nodes[id].info.labels;
-      const auto label = labels.find(key);
-      return label == labels.end() || label->second != value;
+      const auto label = labels.find(wanted.first);
+      return label == labels.end() || label->second != wanted.second;
     };
-    all.push_back(StrCat(key, "=", value));
+    all.push_back(StrCat(wanted.first, "=", wanted.second));
     const auto& nodes = state_.index.by_rank;
     if (std::all_of(nodes.begin(), nodes.end(), lacks)) missing.push_back(all.back());
     left.erase(std::remove_if(left.begin(), left.end(), lacks), left.end());
