@@ -138,11 +138,12 @@ std::vector<Domain> Domains(const State& state,
   }
   using Rank = std::tuple<int64_t, int64_t, const std::vector<std::string>*>;
   std::vector<std::pair<Rank, Domain*>> order;
-  for (auto& [value, domain] : domains) {
-    const bool has_all = std::all_of(places.begin(), places.end(), [&](NodeId place) {
+  for (auto& entry : domains) {
+    Domain& domain = entry.second;
+    const bool has_all = std::all_of(places.begin(), places.end(), [&domain](NodeId place) {
       return std::count(domain.nodes.begin(), domain.nodes.end(), place) > 0;
     });
-    if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &value}, &domain});
+    if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &entry.first}, &domain});
   }
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     const auto& [gpus, cpu, value] = a.first;
