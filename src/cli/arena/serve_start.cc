@@ -49,8 +49,8 @@ struct ProbeFlags {
   static Result<json::Object> Read(const std::vector<std::string>& lines, std::string_view flag) {
     auto documents = json::ParseYaml(Join(lines, "\n"));
     if (documents.ok() && documents->empty()) return json::Object();
-    if (documents.ok() && documents->size() == 1 && (*documents)[0].is_object()) {
-      return std::move((*documents)[0].get_object());
+    if (documents.ok() && documents->size() == 1 && documents->front().is_object()) {
+      return documents->front().get_object();
     }
     return Misuse(StrCat(flag, " ", Quote(Join(lines, ", ")), ": expected \"KEY: VALUE\""));
   }

@@ -30,7 +30,7 @@ struct Layout {
   // As it was asked for: MiB of a NODE, a CPU or a GPU.
   std::string memory_unit;
   int64_t memory_of_unit_mib = 0;
-  std::string gpu_type;       // empty: any
+  std::string gpu_type;  // empty: any
 
   // The limit for a node with `gpus` GPUs; 0: no limit.
   int64_t cpus_limit(int64_t gpus) const {
