@@ -13,12 +13,17 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/runai_workload.h"
 #include "kube/controllers/pod_env.h"
 #include "sched_inputs/gpu_request.h"
 
 namespace swell::jobs {
 namespace {
 
+using api::WorkloadItems;
+using api::WorkloadSwitch;
+using api::WorkloadText;
+using api::WorkloadValue;
 using controllers::SetEnv;
 using controllers::SetEnvFromField;
 using controllers::WrongField;
@@ -34,25 +39,6 @@ constexpr std::string_view kOwnDomain = "swell.dev/";
 
 std::string_view KeyView(const json::Object::value_type& entry) {
   return {entry.key().data(), entry.key().size()};
-}
-
-const json::Value* ValueOf(const json::Value& body, std::string_view field) {
-  return json::Find(body, {field, "value"});
-}
-
-// A number as it is written; empty: the field is not there.
-std::string TextOf(const json::Value& body, std::string_view field) {
-  const json::Value* value = ValueOf(body, field);
-  if (value == nullptr) return "";
-  return value->is_string() ? std::string(json::View(value->get_string())) : json::Print(*value);
-}
-
-bool IsOn(const json::Value& body, std::string_view field) {
-  return json::GetBool(body, {field, "value"});
-}
-
-const json::Object& ItemsOf(const json::Value& body, std::string_view field) {
-  return json::GetObject(body, {field, "items"});
 }
 
 std::string ItemField(std::string_view field, const json::Object::value_type& item) {
@@ -83,7 +69,7 @@ Status CheckUnsupported(const json::Value& body) {
 
 Status CheckKeys(const json::Value& body) {
   for (std::string_view field : {"labels", "annotations"}) {
-    for (const auto& item : ItemsOf(body, field)) {
+    for (const auto& item : WorkloadItems(body, field)) {
       if (!KeyView(item).starts_with(kOwnDomain)) continue;
       return WrongField(StrCat("spec.", field, ".items.", KeyView(item)),
                         "Forbidden: keys of swell.dev are the system's own");
@@ -93,7 +79,7 @@ Status CheckKeys(const json::Value& body) {
 }
 
 Status SetWords(const json::Value& body, std::string_view field, json::Array* to) {
-  const std::string text = TextOf(body, field);
+  const std::string text = WorkloadText(body, field);
   const auto words = ShellWords(text);
   if (!words) {
     return WrongText(StrCat("spec.", field, ".value"), text, "a quotation mark is not closed");
@@ -126,7 +112,7 @@ Status SetAmount(std::string_view field,
 
 // Whole GPUs, a part of one, or memory of one.
 Status SetGpus(const json::Value& body, json::Value& pod, json::Value& container) {
-  const std::string gpus = TextOf(body, "gpu"), memory = TextOf(body, "gpuMemory");
+  const std::string gpus = WorkloadText(body, "gpu"), memory = WorkloadText(body, "gpuMemory");
   if (!gpus.empty() && !memory.empty()) {
     return WrongField("spec.gpuMemory", "Forbidden: spec.gpu says how many GPUs there are");
   }
@@ -161,10 +147,11 @@ Status SetResources(const json::Value& body, json::Value& pod, json::Value& cont
                                   {"cpuLimit", "limits", "cpu"},
                                   {"memoryLimit", "limits", "memory"}};
   for (const Row& row : kRows) {
-    SWELL_RETURN_IF_ERROR(SetAmount(StrCat("spec.", row.field, ".value"), TextOf(body, row.field),
-                                    row.side, row.resource, container));
+    SWELL_RETURN_IF_ERROR(SetAmount(StrCat("spec.", row.field, ".value"),
+                                    WorkloadText(body, row.field), row.side, row.resource,
+                                    container));
   }
-  for (const auto& item : ItemsOf(body, "extendedResources")) {
+  for (const auto& item : WorkloadItems(body, "extendedResources")) {
     const std::string amount(json::GetString(item.value(), {"value"}));
     SWELL_RETURN_IF_ERROR(SetAmount(ItemField("extendedResources", item), amount, "limits",
                                     KeyView(item), container));
@@ -193,7 +180,7 @@ void Mount(json::Value& pod,
 }
 
 Status SetVolumes(const json::Value& body, json::Value& pod, json::Value& container) {
-  for (const auto& item : ItemsOf(body, "pvcs")) {
+  for (const auto& item : WorkloadItems(body, "pvcs")) {
     const json::Value* claim = json::Find(item.value(), {"value"});
     if (claim == nullptr) continue;
     if (!json::GetBool(*claim, {"existingPvc"}, true)) {
@@ -205,7 +192,7 @@ Status SetVolumes(const json::Value& body, json::Value& pod, json::Value& contai
     Mount(pod, container, {{"persistentVolumeClaim", std::move(source)}},
           json::GetString(*claim, {"path"}), json::GetBool(*claim, {"readOnly"}));
   }
-  if (IsOn(body, "largeShm")) {
+  if (WorkloadSwitch(body, "largeShm")) {
     Mount(pod, container,
           {{"emptyDir", json::Object{{"medium", "Memory"}, {"sizeLimit", kLargeShm}}}}, "/dev/shm",
           false);
@@ -214,9 +201,9 @@ Status SetVolumes(const json::Value& body, json::Value& pod, json::Value& contai
 }
 
 void SetPlace(const json::Value& body, json::Value& pod) {
-  const std::string type = TextOf(body, "nodeType");
+  const std::string type = WorkloadText(body, "nodeType");
   if (!type.empty()) json::Set(pod, {"spec", "nodeSelector", kNodeTypeLabel}, type);
-  for (const auto& item : ItemsOf(body, "tolerations")) {
+  for (const auto& item : WorkloadItems(body, "tolerations")) {
     if (const json::Value* one = json::Find(item.value(), {"value"})) {
       ArrayIn(*json::FindMutable(pod, {"spec"}), "tolerations").push_back(*one);
     }
@@ -231,7 +218,7 @@ void SetSecurity(const json::Value& body, json::Value& container) {
                                   {"runAsGid", "runAsGroup"},
                                   {"allowPrivilegeEscalation", "allowPrivilegeEscalation"}};
   for (const Row& row : kRows) {
-    if (const json::Value* value = ValueOf(body, row.field)) {
+    if (const json::Value* value = WorkloadValue(body, row.field)) {
       json::Set(container, {"securityContext", row.to}, *value);
     }
   }
@@ -240,42 +227,34 @@ void SetSecurity(const json::Value& body, json::Value& container) {
 // Fields with the same meaning in the workload and in the pod.
 void SetPlainFields(const json::Value& body, json::Value& pod, json::Value& container) {
   for (std::string_view field : {"image", "imagePullPolicy", "workingDir", "stdin", "tty"}) {
-    if (const json::Value* value = ValueOf(body, field)) json::Set(container, {field}, *value);
+    if (const json::Value* value = WorkloadValue(body, field))
+      json::Set(container, {field}, *value);
   }
   for (std::string_view field : {"labels", "annotations"}) {
-    for (const auto& item : ItemsOf(body, field)) {
+    for (const auto& item : WorkloadItems(body, field)) {
       json::Set(pod, {"metadata", field, KeyView(item)}, json::GetString(item.value(), {"value"}));
     }
   }
   json::Array& env = ArrayIn(container, "env");
-  for (const auto& item : ItemsOf(body, "environment")) {
+  for (const auto& item : WorkloadItems(body, "environment")) {
     env.push_back(
         json::Object{{"name", KeyView(item)}, {"value", json::GetString(item.value(), {"value"})}});
   }
 }
 
-// The port of the Service and the container's.
-int64_t OuterPort(const json::Value& port) {
-  return json::GetInt(port, {"external"}, json::GetInt(port, {"container"}));
-}
-
 // All ports have one Service, so they have one type, and each a number of its own.
 Status CheckPorts(const json::Value& body) {
-  std::string first;
+  std::string_view first;
   std::set<int64_t> numbers;
-  for (const auto& item : ItemsOf(body, "ports")) {
-    if (const json::Value* port = json::Find(item.value(), {"value"})) {
-      const bool outer = json::Find(*port, {"external"}) != nullptr;
-      if (!numbers.insert(OuterPort(*port)).second) {
-        return WrongField(StrCat(ItemField("ports", item), outer ? ".external" : ".container"),
-                          StrCat("Duplicate value: ", OuterPort(*port),
-                                 ": another port has this number in the Service; set external"));
-      }
+  for (const api::WorkloadPort& port : api::WorkloadPorts(body)) {
+    if (!numbers.insert(port.outer).second) {
+      return WrongField(StrCat("spec.", port.item, ".", port.outer_field),
+                        StrCat("Duplicate value: ", port.outer,
+                               ": another port has this number in the Service; set external"));
     }
-    const std::string type(json::GetString(item.value(), {"value", "serviceType"}, "ClusterIP"));
-    if (first.empty()) first = type;
-    if (type == first) continue;
-    return WrongText(StrCat(ItemField("ports", item), ".serviceType"), type,
+    if (first.empty()) first = port.type;
+    if (port.type == first) continue;
+    return WrongText(StrCat("spec.", port.item, ".serviceType"), port.type,
                      StrCat("another port has ", first, "; all ports of a workload have one type"));
   }
   return Status::Ok();
@@ -316,7 +295,7 @@ class RunaiJobKind final : public JobKind {
 // Any of the pools will do. Without `options_.find`, as where a spec is only checked, they are not
 // looked up.
 Status RunaiJobKind::SetPools(const json::Value& body, json::Value& pod) const {
-  const std::string names = TextOf(body, "nodePools");
+  const std::string names = WorkloadText(body, "nodePools");
   if (!options_.find) return Status::Ok();
   json::Array terms;
   for (std::string_view name : SplitWords(names)) {
@@ -351,10 +330,8 @@ Result<json::Value> RunaiJobKind::Template(const json::Value& body) const {
   SWELL_RETURN_IF_ERROR(SetPools(body, pod));
   SetPlace(body, pod);
   SetSecurity(body, container);
-  for (const auto& item : ItemsOf(body, "ports")) {
-    ArrayIn(container, "ports")
-        .push_back(
-            json::Object{{"containerPort", json::GetInt(item.value(), {"value", "container"})}});
+  for (const api::WorkloadPort& port : api::WorkloadPorts(body)) {
+    ArrayIn(container, "ports").push_back(json::Object{{"containerPort", port.container}});
   }
   // A workspace without a command is its image's shell or Python, which ends at once if it has no
   // input.
@@ -376,12 +353,12 @@ Result<JobSpec> RunaiJobKind::Read(const json::Value& job) const {
   SWELL_RETURN_IF_ERROR(CheckUnsupported(body));
   SWELL_RETURN_IF_ERROR(CheckKeys(body));
   SWELL_RETURN_IF_ERROR(CheckPorts(body));
-  const std::string name = TextOf(body, "name");
+  const std::string name = WorkloadText(body, "name");
   if (!name.empty() && name != api::Name(job)) {
     return WrongText("spec.name.value", name,
                      StrCat("must be metadata.name, ", Quote(api::Name(job))));
   }
-  if (TextOf(body, "image").empty()) return WrongField("spec.image.value", "Required value");
+  if (WorkloadText(body, "image").empty()) return WrongField("spec.image.value", "Required value");
   SWELL_ASSIGN_OR_RETURN(json::Value pod, Template(body));
   const json::Value role = json::Object{{"template", std::move(pod)}};
   JobSpec spec;
@@ -389,14 +366,14 @@ Result<JobSpec> RunaiJobKind::Read(const json::Value& job) const {
   spec.replicas.push_back(std::move(replica));
   spec.priority_class = definition_.workload;
   spec.suspend = json::GetBool(body, {"suspend"});
-  if (ValueOf(body, "backoffLimit") != nullptr) {
+  if (WorkloadValue(body, "backoffLimit") != nullptr) {
     spec.backoff_limit = json::GetInt(body, {"backoffLimit", "value"});
   } else if (definition_.workload == kTrain) {
     spec.backoff_limit = kTrainingBackoff;
   }
-  if (ValueOf(body, "preemptible") != nullptr) {
+  if (WorkloadValue(body, "preemptible") != nullptr) {
     spec.group_fields["preemptibility"] =
-        IsOn(body, "preemptible") ? "Preemptible" : "NonPreemptible";
+        WorkloadSwitch(body, "preemptible") ? "Preemptible" : "NonPreemptible";
   }
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   return spec;
@@ -420,14 +397,12 @@ void RunaiJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
 
 std::vector<json::Value> RunaiJobKind::Services(const json::Value& job, const JobSpec&) const {
   json::Array ports;
-  std::string type;
-  for (const auto& item : ItemsOf(api::Spec(job), "ports")) {
-    const json::Value* port = json::Find(item.value(), {"value"});
-    if (port == nullptr) continue;
-    type = json::GetString(*port, {"serviceType"}, "ClusterIP");
-    ports.push_back(json::Object{{"name", StrCat("port-", OuterPort(*port))},
-                                 {"port", OuterPort(*port)},
-                                 {"targetPort", json::GetInt(*port, {"container"})},
+  std::string_view type;
+  for (const api::WorkloadPort& port : api::WorkloadPorts(api::Spec(job))) {
+    type = port.type;
+    ports.push_back(json::Object{{"name", StrCat("port-", port.outer)},
+                                 {"port", port.outer},
+                                 {"targetPort", port.container},
                                  {"protocol", "TCP"}});
   }
   if (ports.empty()) return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "kube/api/objects/runai_workload.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/work.h"
 #include "kube/apiserver/request/errors.h"
@@ -36,15 +37,11 @@ AskedPorts PortsOfService(const json::Value& service) {
 // port.
 AskedPorts PortsOfWorkload(const json::Value& workload, std::string_view path) {
   AskedPorts ports;
-  const json::Value* items = json::Find(workload, {"spec", "ports", "items"});
-  if (items == nullptr || !items->is_object()) return ports;
-  for (const auto& [key, item] : items->get_object()) {
-    if (json::GetString(item, {"value", "serviceType"}) != kBalanced) continue;
-    const bool outer = json::Find(item, {"value", "external"}) != nullptr;
-    const std::string_view field = outer ? "external" : "container";
-    ports.push_back({StrCat(path, "spec.ports.items.", std::string_view(key.data(), key.size()),
-                            ".value.", field),
-                     json::GetInt(item, {"value", field})});
+  const json::Value* body = json::Find(workload, {"spec"});
+  if (body == nullptr) return ports;
+  for (const api::WorkloadPort& port : api::WorkloadPorts(*body)) {
+    if (port.type != kBalanced) continue;
+    ports.push_back({StrCat(path, "spec.", port.item, ".", port.outer_field), port.outer});
   }
   return ports;
 }

@@ -1,0 +1,33 @@
+// Run:ai's workloads (run.ai/v2alpha1) as their documents say them. A field is {value: V}; several
+// by name are {items: {NAME: {value: V}}}.
+// - Threads: pure functions.
+// - Ownership: views and references are the document's own, valid while it lives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/value.h"
+
+namespace swell::api {
+
+// `body`: the workload's spec. Null: the field is not there.
+const json::Value* WorkloadValue(const json::Value& body, std::string_view field);
+// A number as it is written; empty: the field is not there.
+std::string WorkloadText(const json::Value& body, std::string_view field);
+bool WorkloadSwitch(const json::Value& body, std::string_view field);
+const json::Object& WorkloadItems(const json::Value& body, std::string_view field);
+
+// A port of the workload, and of the Service that leads to it.
+struct WorkloadPort {
+  std::string item;              // ports.items.NAME.value
+  int64_t container = 0;         // in the pod
+  int64_t outer = 0;             // of the Service
+  std::string_view outer_field;  // of the item, that says the outer one
+  std::string_view type;         // of the Service
+};
+std::vector<WorkloadPort> WorkloadPorts(const json::Value& body);
+
+}  // namespace swell::api

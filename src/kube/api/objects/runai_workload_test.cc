@@ -1,0 +1,42 @@
+#include "kube/api/objects/runai_workload.h"
+
+#include <gtest/gtest.h>
+
+#include "json/json_test_util.h"
+
+namespace swell::api {
+namespace {
+
+using json::J;
+
+TEST(RunaiWorkloadTest, FieldsHaveValuesAndItems) {
+  const json::Value body =
+      J(R"({"image":{"value":"i"},"cpu":{"value":0.5},"tty":{"value":true},"pvcs":{"items":{"a":
+      {"value":{}}}}})");
+  EXPECT_EQ(WorkloadText(body, "image"), "i");
+  EXPECT_EQ(WorkloadText(body, "cpu"), "0.5");
+  EXPECT_EQ(WorkloadText(body, "command"), "");
+  EXPECT_TRUE(WorkloadSwitch(body, "tty"));
+  EXPECT_FALSE(WorkloadSwitch(body, "stdin"));
+  EXPECT_EQ(WorkloadItems(body, "pvcs").size(), 1u);
+  EXPECT_TRUE(WorkloadItems(body, "ports").empty());
+}
+
+TEST(RunaiWorkloadTest, APortsServiceHasTheExternalOneElseTheContainers) {
+  const json::Value body = J(R"({"ports":{"items":{
+      "a":{"value":{"container":8888,"external":80,"serviceType":"LoadBalancer"}},
+      "b":{"value":{"container":22}},"c":{}}}})");
+  const std::vector<WorkloadPort> ports = WorkloadPorts(body);
+  ASSERT_EQ(ports.size(), 2u);
+  EXPECT_EQ(ports[0].item, "ports.items.a.value");
+  EXPECT_EQ(ports[0].container, 8888);
+  EXPECT_EQ(ports[0].outer, 80);
+  EXPECT_EQ(ports[0].outer_field, "external");
+  EXPECT_EQ(ports[0].type, "LoadBalancer");
+  EXPECT_EQ(ports[1].outer, 22);
+  EXPECT_EQ(ports[1].outer_field, "container");
+  EXPECT_EQ(ports[1].type, "ClusterIP");
+}
+
+}  // namespace
+}  // namespace swell::api
