@@ -124,6 +124,41 @@ TEST_F(RunaiJobTest, AWorkspaceKeepsItsTerminalAndHasItsPorts) {
             std::string::npos);
 }
 
+TEST_F(RunaiJobTest, ItsServiceFollowsItsPorts) {
+  Start();
+  cluster_.Create(
+      Workload("TrainingWorkload",
+               "ports: {items: {web: {value: {container: 8888, serviceType: NodePort}}, more: "
+               "{value: {container: 6006, serviceType: NodePort}}}}"));
+  ASSERT_TRUE(Run(1));
+  auto service = [this] { return cluster_.Get(kServices, "default/job"); };
+  auto ports = [&] { return json::GetArray(*service(), {"spec", "ports"}); };
+  ASSERT_EQ(ports().size(), 2u);
+  EXPECT_NE(json::GetInt(ports()[0], {"nodePort"}), 0);
+  const std::string version(api::ResourceVersionText(*service()));
+  ASSERT_TRUE(cluster_.Patch(kTraining, "default/job", "{metadata: {labels: {a: b}}}").ok());
+  cluster_.Run(manager::kSecond);
+  EXPECT_EQ(api::ResourceVersionText(*service()), version) << "written though it is as it should";
+
+  ASSERT_TRUE(cluster_
+                  .Patch(kTraining, "default/job",
+                         "{spec: {ports: {items: {more: null, web: {value: {external: 80}}}}}}")
+                  .ok());
+  ASSERT_TRUE(cluster_.Until([&] { return ports().size() == 1; }));
+  EXPECT_EQ(json::GetInt(ports()[0], {"port"}), 80);
+  EXPECT_EQ(json::GetInt(ports()[0], {"targetPort"}), 8888);
+  ASSERT_TRUE(cluster_
+                  .Patch(kTraining, "default/job",
+                         "{spec: {ports: {items: {web: {value: {serviceType: ClusterIP}}}}}}")
+                  .ok());
+  ASSERT_TRUE(cluster_.Until([&] {
+    return json::GetString(*service(), {"spec", "type"}) == "ClusterIP";
+  }));
+  EXPECT_EQ(json::GetInt(ports()[0], {"nodePort"}), 0);
+  ASSERT_TRUE(cluster_.Patch(kTraining, "default/job", "{spec: {ports: null}}").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return service() == nullptr; }));
+}
+
 TEST_F(RunaiJobTest, RunsInTheNodesOfItsPoolsAndWaitsForPoolsToCome) {
   Start();
   cluster_.Create(Workload("TrainingWorkload", "nodePools: {value: fast slow}"));

@@ -22,8 +22,12 @@ struct Creation {
   std::vector<std::string> names;
 };
 
-// Whether every field of `wanted` is in `known` with the same value; the server may add more.
+// Whether every field of `wanted` is in `known` with the same value; the server may add more, in
+// items of lists, too.
 bool ContainsAll(const json::Value& known, const json::Value& wanted) {
+  if (known.is_array() && wanted.is_array()) {
+    return std::ranges::equal(known.get_array(), wanted.get_array(), ContainsAll);
+  }
   if (!wanted.is_object()) return json::Equal(known, wanted);
   for (const auto& [key, value] : wanted.get_object()) {
     const json::Value* found = json::Find(known, {std::string_view(key.data(), key.size())});
@@ -200,7 +204,10 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
   for (json::Value& service : kind_.Services(*pass->job, pass->spec)) {
     std::string name(api::Name(service));
     wanted.insert(name);
-    if (services_.Get(StrCat(pass->ns, "/", name))) continue;
+    if (const json::SharedValue there = services_.Get(StrCat(pass->ns, "/", name))) {
+      UpdateService(pass, *there, service, writes);
+      continue;
+    }
     json::Set(service, {"metadata", "ownerReferences"},
               json::Array{api::MakeOwnerReference(*pass->job)});
     ++created->open;
@@ -221,6 +228,24 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
     client_.Delete(client::resources::kServices, pass->ns, api::Name(*service),
                    {.precondition_uid = std::string(api::Uid(*service))}, writes->Track());
   }
+}
+
+// A job's ports may change while it runs.
+void JobWrites::UpdateService(const PassPtr& pass,
+                              const json::Value& there,
+                              const json::Value& service,
+                              const BatchPtr& writes) {
+  const auto owner = api::ControllerOf(there);
+  if (!owner || owner->uid != pass->uid()) return;
+  if (ContainsAll(api::Spec(there), api::Spec(service))) return;
+  const json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(there)}}},
+                                         {"spec", api::Spec(service)}};
+  client_.Patch(client::resources::kServices, pass->ns, api::Name(there), client::PatchType::kMerge,
+                patch, writes->Track([this, pass](const Result<json::SharedValue>& result) {
+                  if (!IsRefused(result)) return;
+                  events_.Record(*pass->job, "Warning", "FailedUpdateService",
+                                 StrCat("Error updating: ", result.status().message()));
+                }));
 }
 
 void JobWrites::CreatePods(const PassPtr& pass, const BatchPtr& writes, const std::string& group) {

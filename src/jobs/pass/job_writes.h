@@ -50,6 +50,10 @@ class JobWrites {
                    const std::function<void()>& then);
   void WriteRest(const PassPtr& pass, const BatchPtr& writes);
   void WriteServices(const PassPtr& pass, const BatchPtr& writes);
+  void UpdateService(const PassPtr& pass,
+                     const json::Value& there,
+                     const json::Value& service,
+                     const BatchPtr& writes);
   void WriteMembers(const PassPtr& pass, const BatchPtr& writes);
   void WriteGroups(const PassPtr& pass, const BatchPtr& writes);
   void WriteGroupAndPods(const PassPtr& pass, const BatchPtr& writes, const std::string& name);
