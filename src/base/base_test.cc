@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -103,6 +104,41 @@ TEST(File, WriteIsWholeAndReadBack) {
   EXPECT_EQ(ListDir(dir + "/a/b").value(), std::vector<std::string>{"f"});
   EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_FALSE(FileExists(dir));
+}
+
+// Nobody writes to the one, and the others would never end.
+TEST(File, ReadsNeitherNamedPipesNorDevices) {
+  const TempDir temporary;
+  const std::string pipe = temporary.File("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refusal = [](const std::string& path) { return ReadFile(path).status().message(); };
+  EXPECT_EQ(refusal(pipe), pipe + " is a named pipe, not a file");
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero is a device, not a file");
+  EXPECT_EQ(refusal("/dev"), "/dev is a directory, not a file");
+  EXPECT_EQ(ReadFile("/dev/null").value(), "");
+}
+
+// As a shell gives <(command): what is written later is read, too.
+TEST(File, ReadsAPipeThatIsOpen) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string path = StrCat("/dev/fd/", ends[0]);
+  std::thread writer([&ends] {
+    EXPECT_TRUE(WriteAll(ends[1], std::string(300'000, 'x'), "pipe").ok());
+    ::close(ends[1]);
+  });
+  const auto text = ReadFile(path);
+  writer.join();
+  ::close(ends[0]);
+  EXPECT_EQ(text.value(), std::string(300'000, 'x'));
+}
+
+TEST(File, ReadsNoMoreThanItMay) {
+  const TempDir temporary;
+  const std::string path = temporary.File("f");
+  ASSERT_TRUE(WriteFileAtomically(path, "12345").ok());
+  EXPECT_EQ(ReadFile(path, 5).value(), "12345");
+  EXPECT_EQ(ReadFile(path, 4).status().code(), Code::kTooLarge);
 }
 
 TEST(Timer, RunsItsNewestCallUnlessItIsDestroyed) {

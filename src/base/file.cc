@@ -2,7 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,6 +119,26 @@ class TreeRemover {
   bool moved_ = false;
 };
 
+// Refuses what may have no end, and lets reads of the rest wait.
+Status CheckEnds(int fd, const std::string& path) {
+  struct stat info {};
+  struct statfs system {};
+  if (::fstat(fd, &info) != 0 || ::fstatfs(fd, &system) != 0) {
+    return ErrnoStatus(errno, "open " + path);
+  }
+  const auto refused = [&path](std::string_view what) {
+    return Status(Code::kBadRequest, StrCat(path, " is a ", what, ", not a file"));
+  };
+  if (S_ISDIR(info.st_mode)) return refused("directory");
+  // The null device is what people name for an empty file.
+  const bool null = S_ISCHR(info.st_mode) && info.st_rdev == ::makedev(1, 3);
+  if (!null && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) return refused("device");
+  if (!S_ISFIFO(info.st_mode)) return Status::Ok();
+  // The pipe of a shell's <(command) has no name of its own: its other end is open already.
+  if (system.f_type != PIPEFS_MAGIC) return refused("named pipe");
+  return ::fcntl(fd, F_SETFL, 0) == 0 ? Status::Ok() : ErrnoStatus(errno, "open " + path);
+}
+
 }  // namespace
 
 Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
@@ -137,8 +160,10 @@ Status ErrnoStatus(int error, std::string_view what) {
 }
 
 Result<std::string> ReadFile(const std::string& path, size_t limit_bytes) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // To open a named pipe would wait for who writes to it.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, "open " + path);
+  SWELL_RETURN_IF_ERROR(CheckEnds(fd.get(), path));
   std::string out;
   char buffer[65536];
   while (true) {

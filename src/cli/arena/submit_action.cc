@@ -12,6 +12,11 @@
 #include "kube/net/tls/tls.h"
 
 namespace swell::cli::arena {
+namespace {
+
+constexpr size_t kConfigFileBytesMax = 1 << 20;
+
+}  // namespace
 
 Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) {
   SWELL_RETURN_IF_ERROR(Fill(session, words));
@@ -311,10 +316,11 @@ Status ReadConfigFiles(const std::vector<std::string>& texts,
     }
     std::string base = file.substr(file.rfind('/') + 1);
     if (path.ends_with('/')) path += base;
-    SWELL_ASSIGN_OR_RETURN(std::string content, ReadFile(file, 1 << 20));
+    auto content = ReadFile(file, kConfigFileBytesMax);
+    if (!content.ok()) return Misuse(StrCat("--config-file: ", content.status().message()));
     std::string key = StrCat("file-", spec.config_files.size());
     spec.config_files.emplace_back(key, path);
-    data[key] = content;
+    data[key] = std::move(*content);
   }
   return Status::Ok();
 }
