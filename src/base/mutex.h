@@ -14,7 +14,6 @@
 
 #define SWELL_GUARDED_BY(m) SWELL_ANNOTATE(guarded_by(m))
 #define SWELL_REQUIRES(...) SWELL_ANNOTATE(requires_capability(__VA_ARGS__))
-#define SWELL_EXCLUDES(...) SWELL_ANNOTATE(locks_excluded(__VA_ARGS__))
 
 namespace swell {
 

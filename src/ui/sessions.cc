@@ -89,11 +89,6 @@ const Session* Sessions::Find(std::string_view id) const {
   return found == sessions_.end() || Over(found->second) ? nullptr : &found->second;
 }
 
-void Sessions::SetUser(std::string_view id, api::UserInfo user) {
-  auto found = sessions_.find(id);
-  if (found != sessions_.end()) found->second.user = std::move(user);
-}
-
 void Sessions::End(std::string_view id) {
   auto found = sessions_.find(id);
   if (found != sessions_.end()) sessions_.erase(found);

@@ -54,7 +54,6 @@ class Sessions {
   const Session* Use(std::string_view id);
   // The same without noting it. Valid until the next call that is not const.
   const Session* Find(std::string_view id) const;
-  void SetUser(std::string_view id, api::UserInfo user);
   void End(std::string_view id);
 
   // Ends what is over, and tells the ids of the sessions that were used within `span`.

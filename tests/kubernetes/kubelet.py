@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from support import HERE, ROOT, Failure, Process, call, cluster, kubectl, run, server_minor, wait
+from support import HERE, ROOT, Failure, call, cluster, kubectl, run, server_minor, wait
 
 sys.path.insert(0, str(ROOT / "tests" / "runtime"))
 

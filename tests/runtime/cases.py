@@ -11,7 +11,6 @@ from typing import Callable, Optional, Union
 
 BOX = "runtime/box:1"      # Cmd: sh
 ENTRY = "runtime/entry:1"  # all of an image's config is set
-DAYS = 86400
 
 
 @dataclass

@@ -122,7 +122,6 @@ std::vector<ListedContainer> ReadContainers(std::string_view bytes) {
     ListedContainer& container = out.emplace_back();
     for (Fields fields(items.bytes()); fields.Next();) {
       if (fields.number() == 1) container.id = fields.text();
-      if (fields.number() == 2) container.sandbox_id = fields.text();
       if (fields.number() == 3) container.attempt = ReadNumber(fields.bytes(), 2);
       if (fields.number() == 6) container.phase = PhaseOf(fields.value());
       if (fields.number() == 8) ReadEntry(fields.bytes(), container.labels);

@@ -54,7 +54,6 @@ enum class Phase { kCreated = 0, kRunning = 1, kExited = 2, kUnknown = 3 };
 
 struct ListedContainer {
   std::string id;
-  std::string sandbox_id;
   int64_t attempt = 0;
   Phase phase = Phase::kCreated;
   Texts labels, annotations;

@@ -143,16 +143,16 @@ std::string ProductLabel(std::string name) {
 node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
   node::NodeConfig node =
       Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
-  process::GpuInventory gpus = process::DiscoverGpus();
-  if (!gpus.gpus.empty()) {
-    node.capacity[std::string(api::kGpuResource)] = std::to_string(gpus.gpus.size());
+  const std::vector<process::GpuInfo> gpus = process::DiscoverGpus();
+  if (!gpus.empty()) {
+    node.capacity[std::string(api::kGpuResource)] = std::to_string(gpus.size());
     node.labels["nvidia.com/gpu.present"] = "true";
-    node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.gpus.size());
-    node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_bytes >> 20);
-    if (const std::string product = ProductLabel(gpus.gpus[0].name); !product.empty()) {
+    node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.size());
+    node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus[0].memory_bytes >> 20);
+    if (const std::string product = ProductLabel(gpus[0].name); !product.empty()) {
       node.labels["nvidia.com/gpu.product"] = product;
     }
-    for (const auto& gpu : gpus.gpus) node.gpu_device_ids.push_back(gpu.uuid);
+    for (const auto& gpu : gpus) node.gpu_device_ids.push_back(gpu.uuid);
   }
   return node;
 }

@@ -19,10 +19,6 @@ constexpr std::array<std::string_view, 7> kSystemErrors = {
     ": Read-only file system",   ": Input/output error", ": Disk quota exceeded",
     ": Too many open files"};
 
-// The network or its names are to blame, not the program. In lower case.
-constexpr std::array<std::string_view, 3> kNetworkTexts = {
-    "could not resolve host", "temporary failure in name resolution", "network is unreachable"};
-
 struct TextRule {
   FailureClass which;
   std::string_view text;  // in lower case, anywhere in a line
@@ -70,9 +66,9 @@ constexpr TextRule kTextRules[] = {
     {FailureClass::kPeerLost, "socket timeout"},
     {FailureClass::kPeerLost, "broken pipe"},
     {FailureClass::kUnknown, "no space left on device"},
-    {FailureClass::kUnknown, kNetworkTexts[0]},
-    {FailureClass::kUnknown, kNetworkTexts[1]},
-    {FailureClass::kUnknown, kNetworkTexts[2]},
+    {FailureClass::kUnknown, "could not resolve host"},
+    {FailureClass::kUnknown, "temporary failure in name resolution"},
+    {FailureClass::kUnknown, "network is unreachable"},
     {FailureClass::kUserError, "modulenotfounderror"},
     {FailureClass::kUserError, "importerror"},
     {FailureClass::kUserError, "syntaxerror"},
@@ -350,13 +346,6 @@ FailureClass ClassifyEnd(const ContainerEnd& end) {
   const bool user =
       std::find(kUserExits.begin(), kUserExits.end(), end.exit_code) != kUserExits.end();
   return user ? FailureClass::kUserError : FailureClass::kUnknown;
-}
-
-bool SpeaksOfNetwork(std::string_view said) {
-  const std::string lower = ToLower(said);
-  return std::any_of(kNetworkTexts.begin(), kNetworkTexts.end(), [&lower](std::string_view text) {
-    return lower.find(text) != std::string::npos;
-  });
 }
 
 int SignalOf(int64_t exit_code) {

@@ -38,9 +38,6 @@ int SignalOf(int64_t exit_code);
 // The signal that ended a process of torchrun, which itself exits with 1, by its report in what the
 // container said; 0: there is none.
 int LaunchedSignal(std::string_view said);
-// Whether the words say that a name or the network could not be reached. The node or the other side
-// is to blame, not the program.
-bool SpeaksOfNetwork(std::string_view said);
 // "SIGKILL"; empty for a signal that programs rarely end by.
 std::string_view SignalName(int signal);
 // The line of `said` that says most: the last one that names an error, else the last one. At most

@@ -61,13 +61,6 @@ constexpr Transition kTransitions[] = {
 
 }  // namespace
 
-std::string_view PodStateName(PodState state) {
-  static constexpr std::string_view kNames[] = {
-      "New",         "Admitting", "Preparing", "CreatingSandbox", "Running",  "Completing",
-      "Terminating", "Killing",   "Stopped",   "Deleting",        "Removing", "Removed"};
-  return kNames[static_cast<size_t>(state)];
-}
-
 bool PodStateMachine::Handle(PodEvent event) {
   const auto* row = std::find_if(std::begin(kTransitions), std::end(kTransitions),
                                  [&](const Transition& transition) {

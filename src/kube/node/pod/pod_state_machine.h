@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace swell::node {
 
@@ -42,8 +41,6 @@ enum class PodEvent : uint8_t {
   kDeletedFromApi,
   kRemovedFromRuntime,
 };
-
-std::string_view PodStateName(PodState state);
 
 class PodStateMachine {
  public:

@@ -2,6 +2,7 @@
 #include "kube/node/pod/pod_state_machine.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,6 +25,13 @@ constexpr E kAllEvents[] = {E::kQueued,
                             E::kDeleteFailed,
                             E::kDeletedFromApi,
                             E::kRemovedFromRuntime};
+
+std::string_view PodStateName(PodState state) {
+  static constexpr std::string_view kNames[] = {
+      "New",         "Admitting", "Preparing", "CreatingSandbox", "Running",  "Completing",
+      "Terminating", "Killing",   "Stopped",   "Deleting",        "Removing", "Removed"};
+  return kNames[static_cast<size_t>(state)];
+}
 
 // The states that a new pod passes through; "-" where an event is ignored.
 std::string Path(const std::vector<E>& events) {

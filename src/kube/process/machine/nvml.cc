@@ -1,6 +1,5 @@
 #include "kube/process/machine/nvml.h"
 
-#include "base/strings.h"
 #include "kube/process/machine/nvml_library.h"
 
 namespace swell::process {
@@ -19,22 +18,11 @@ constexpr unsigned kGpusMax = 1024;
 
 }  // namespace
 
-GpuInventory DiscoverGpus(const std::string& name) {
-  GpuInventory found;
+std::vector<GpuInfo> DiscoverGpus(const std::string& name) {
+  std::vector<GpuInfo> gpus;
   NvmlLibrary library(name);
-  if (!library.loaded()) {
-    found.why_none = StrCat("no NVIDIA driver: ", name, " cannot be loaded");
-    return found;
-  }
-  int code = library.Call("nvmlInit_v2");
-  if (code != 0) {
-    found.why_none = StrCat("the NVIDIA driver does not answer: NVML error ", code);
-    return found;
-  }
+  if (!library.loaded() || library.Call("nvmlInit_v2") != 0) return gpus;
   char text[kTextMax] = {};
-  if (library.Call("nvmlSystemGetDriverVersion", &text[0], kTextMax) == 0) {
-    found.driver_version = text;
-  }
   unsigned count = 0;
   library.Call("nvmlDeviceGetCount_v2", &count);
   for (unsigned i = 0; i < count && i < kGpusMax; ++i) {
@@ -48,11 +36,10 @@ GpuInventory DiscoverGpus(const std::string& name) {
     if (library.Call("nvmlDeviceGetMemoryInfo", device, &memory) == 0) {
       gpu.memory_bytes = static_cast<int64_t>(memory.total);
     }
-    found.gpus.push_back(std::move(gpu));
+    gpus.push_back(std::move(gpu));
   }
-  if (found.gpus.empty()) found.why_none = "the NVIDIA driver finds no GPU";
   library.Call("nvmlShutdown");
-  return found;
+  return gpus;
 }
 
 }  // namespace swell::process

@@ -16,12 +16,6 @@ struct GpuInfo {
   int64_t memory_bytes = 0;
 };
 
-struct GpuInventory {
-  std::vector<GpuInfo> gpus;
-  std::string driver_version;
-  std::string why_none;  // in words, when gpus is empty
-};
-
-GpuInventory DiscoverGpus(const std::string& library = "libnvidia-ml.so.1");
+std::vector<GpuInfo> DiscoverGpus(const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace swell::process
