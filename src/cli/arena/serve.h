@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/arena/arena.h"
+#include "cli/views/workloads.h"
 
 namespace swell::cli::arena {
 
@@ -23,7 +24,6 @@ struct ServingType {
 const std::vector<ServingType>& ServingTypes();
 const ServingType& ServingTypeNamed(std::string_view word);
 
-inline constexpr std::string_view kServingName = "servingName";
 inline constexpr std::string_view kServingType = "servingType";
 inline constexpr std::string_view kServingVersion = "servingVersion";
 // Ports of its Service.

@@ -12,6 +12,7 @@
 #include "cli/jobs/why_cron.h"
 #include "cli/jobs/why_report.h"
 #include "cli/pods/job_logs.h"
+#include "cli/pods/pod_choice.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/array_view.h"
@@ -82,7 +83,19 @@ Result<JobView> FindGroup(Api& api, std::string_view ns, std::string_view name) 
   return view;
 }
 
-// A job by its name, else a pod group, else a pod; "pod/NAME" is a pod.
+// A pod of a workload whose pods wait and run for themselves: one that waits, if there is one.
+Result<JobView> FindPodOf(Api& api, const std::string& ns, const std::string& workload) {
+  SWELL_ASSIGN_OR_RETURN(const auto pods, PodsOfWorkload(api, ns, workload));
+  const auto worst = std::min_element(pods.begin(), pods.end(), [](const auto& a, const auto& b) {
+    const auto place = [](const json::Value& pod) {
+      return std::pair(api::IsBound(pod), api::Phase(pod) == "Running");
+    };
+    return place(*a) < place(*b);
+  });
+  return FindPod(api, ns, api::Name(**worst));
+}
+
+// A job by its name, else a pod group, a pod, or what has pods; "pod/NAME" is a pod.
 Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name) {
   const size_t slash = name.find('/');
   const std::string_view kind = slash == std::string_view::npos ? "" : name.substr(0, slash);
@@ -93,9 +106,12 @@ Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name
     return FindGroup(api, ns, name.substr(slash + 1));
   }
   auto job = FindJob(api, ns, name);
-  if (job.ok() || job.status().code() != Code::kNotFound || ns.empty() || !kind.empty()) return job;
-  if (auto group = FindGroup(api, ns, name); group.ok()) return group;
-  auto pod = FindPod(api, ns, name);
+  if (job.ok() || job.status().code() != Code::kNotFound || ns.empty()) return job;
+  if (kind.empty()) {
+    if (auto group = FindGroup(api, ns, name); group.ok()) return group;
+    if (auto pod = FindPod(api, ns, name); pod.ok()) return pod;
+  }
+  auto pod = FindPodOf(api, std::string(ns), std::string(name));
   return pod.ok() ? std::move(pod) : std::move(job);
 }
 

@@ -519,21 +519,27 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
             "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs\n");
 }
 
-TEST_F(WhyTest, AWorkloadOfKubernetesLeadsToItsPods) {
+TEST_F(WhyTest, OfAWorkloadOfKubernetesAPodThatWaitsIsExplained) {
+  env_.what_if.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
   Create(
       "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: "
       "{matchLabels: "
       "{app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, "
       "image: "
       "i}]}}}}");
-  Create(
-      "{apiVersion: v1, kind: Pod, metadata: {name: web-1}, spec: {containers: [{name: c, image: "
-      "i}]}}");
   EXPECT_EQ(Run({"swell", "why", "web"}), 1);
-  EXPECT_EQ(
-      err_,
-      "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is not a job, it "
-      "has pods: swell why pod/web-1\n");
+  EXPECT_EQ(err_,
+            "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is not a "
+            "job; swell why web explains its pods\n");
+  GpuPod("web-1", "nodeName: node-9, ", ", labels: {app: web}");
+  Status("/api/v1/namespaces/default/pods/web-1", R"({"status":{"phase":"Running"}})");
+  ASSERT_EQ(Run({"swell", "why", "web"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("web-1 runs")) << out_;
+  GpuPod("web-2", "schedulerName: swell, ", ", labels: {app: web}");
+  for (const char* name : {"web", "deploy/web"}) {
+    ASSERT_EQ(Run({"swell", "why", name}), 0) << err_;
+    EXPECT_TRUE(out_.starts_with("web-2 waits")) << out_;
+  }
 }
 
 TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {

@@ -8,6 +8,7 @@
 #include "cli/print/output.h"
 #include "cli/views/array_view.h"
 #include "cli/views/job_view.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 
@@ -353,6 +354,8 @@ class DeleteAction final : public Action {
       if (job.status().code() == Code::kNotFound) {
         if (AddArray(session.Namespace(), name, doomed)) continue;
         if (AddCron(session.Namespace(), name, doomed)) continue;
+        SWELL_ASSIGN_OR_RETURN(const bool workload, AddWorkload(session, name, doomed));
+        if (workload) continue;
       }
       if (!job.ok() && ignore_not_found_ && job.status().code() == Code::kNotFound) continue;
       if (job.status().code() == Code::kNotFound && names.size() > 1) {
@@ -395,6 +398,24 @@ class DeleteAction final : public Action {
       return true;
     }
     return false;
+  }
+
+  // False: none has that name.
+  Result<bool> AddWorkload(Session& session,
+                           const std::string& name,
+                           std::vector<Doomed>& doomed) const {
+    const auto found = WorkloadsNamed(*api_, session.Namespace(), name);
+    if (found.empty()) return false;
+    SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+    std::vector<std::string> names;
+    for (const Workload& workload : found) {
+      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(workload.resource->GroupResource()));
+      std::string own(api::Name(*workload.object));
+      names.push_back(StrCat(kind.SingularName(), "/", own));
+      doomed.push_back({std::move(kind), session.Namespace(), std::move(own), {}});
+    }
+    if (names.size() == 1) return true;
+    return Misuse(StrCat(Quote(name), " is ", Join(names, " and "), "; say which one"));
   }
 
   Status WaitGone(const std::vector<Doomed>& going) {

@@ -11,6 +11,7 @@
 #include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 #include "cli/views/view_json.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
@@ -79,10 +80,24 @@ class DescribeAction final : public Action {
           continue;
         }
       }
+      if (job.status().code() == Code::kNotFound) {
+        SWELL_ASSIGN_OR_RETURN(const bool any, Workloads(kinds, word));
+        if (any) continue;
+      }
       if (!job.ok()) return job.status();
       SWELL_RETURN_IF_ERROR(Job(std::move(*job)));
     }
     return Status::Ok();
+  }
+
+  // False: none has that name.
+  Result<bool> Workloads(Kinds& kinds, const std::string& name) {
+    const auto found = WorkloadsNamed(*api_, session_->Namespace(), name);
+    for (const Workload& workload : found) {
+      SWELL_ASSIGN_OR_RETURN(const Kind kind, kinds.Find(workload.resource->GroupResource()));
+      SWELL_RETURN_IF_ERROR(One(kind, std::string(api::Name(*workload.object))));
+    }
+    return !found.empty();
   }
 
   void Array(const ArrayView& array) {

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -58,19 +59,39 @@ Result<std::vector<json::SharedValue>> PodsOf(Api& api,
   return pods;
 }
 
+// The first of several otherwise.
+json::SharedValue OneThatRuns(const std::vector<json::SharedValue>& pods) {
+  const auto found = std::find_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return api::Phase(*pod) == "Running";
+  });
+  return found == pods.end() ? pods.front() : *found;
+}
+
+// Of the workloads of that name: all versions of a server.
+Result<std::vector<json::SharedValue>> PodsOfNamed(Api& api,
+                                                   const std::string& ns,
+                                                   std::string_view name) {
+  std::vector<json::SharedValue> all;
+  Status none(Code::kNotFound, StrCat("no workload ", Quote(name), " in namespace ", Quote(ns)));
+  for (const Workload& workload : WorkloadsNamed(api, ns, name)) {
+    for (const SelectingKind& kind : SelectingKinds()) {
+      if (kind.resource != workload.resource) continue;
+      auto pods = PodsOf(api, ns, kind, *workload.object);
+      if (!pods.ok()) none = pods.status();
+      if (pods.ok()) all.insert(all.end(), pods->begin(), pods->end());
+    }
+  }
+  if (all.empty()) return none;
+  return all;
+}
+
 Result<ChosenPod> Selected(Api& api,
                            const std::string& ns,
                            const SelectingKind& kind,
                            const std::string& name) {
   SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api.Get(*kind.resource, ns, name));
   SWELL_ASSIGN_OR_RETURN(const auto pods, PodsOf(api, ns, kind, *object));
-  ChosenPod chosen;
-  for (const json::SharedValue& pod : pods) {
-    const bool runs = api::Phase(*pod) == "Running";
-    if (!chosen.pod || (runs && api::Phase(*chosen.pod) != "Running")) {
-      chosen.pod = pod;
-    }
-  }
+  ChosenPod chosen{OneThatRuns(pods), nullptr};
   if (kind.resource == &client::resources::kServices) chosen.service = object;
   return chosen;
 }
@@ -100,6 +121,8 @@ Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& 
   auto job = FindJob(api, ns, name);
   if (!job.ok()) {
     if (job.status().code() != Code::kNotFound) return job.status();
+    auto pods = PodsOfNamed(api, ns, name);
+    if (pods.ok()) return ChosenPod{OneThatRuns(*pods), nullptr};
     return Status(Code::kNotFound,
                   StrCat("no pod and no job named ", Quote(name), " in namespace ", Quote(ns)));
   }
@@ -116,20 +139,18 @@ Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
   const size_t slash = words.find('/');
   const std::string said = slash == std::string_view::npos ? "" : ToLower(words.substr(0, slash));
   const std::string name(slash == std::string_view::npos ? words : words.substr(slash + 1));
-  const Status none(Code::kNotFound,
-                    StrCat("no workload ", Quote(words), " in namespace ", Quote(ns)));
   for (const SelectingKind& kind : SelectingKinds()) {
-    // A bare name means a workload that people deploy. Jobs have their own way to logs.
-    const bool deployed = kind.resource == &client::resources::kDeployments ||
-                          kind.resource == &client::resources::kStatefulSets ||
-                          kind.resource == &client::resources::kDaemonSets;
-    const bool meant =
-        said.empty() ? deployed
-                     : std::find(kind.names.begin(), kind.names.end(), said) != kind.names.end();
+    const bool meant = std::find(kind.names.begin(), kind.names.end(), said) != kind.names.end();
+    // Jobs have their own way to logs.
     if (!meant || kind.resource == &client::resources::kJobs) continue;
-    const auto object = api.Get(*kind.resource, ns, name);
-    if (object.ok()) return PodsOf(api, ns, kind, **object);
-    if (!said.empty()) return object.status();
+    SWELL_ASSIGN_OR_RETURN(const json::SharedValue object, api.Get(*kind.resource, ns, name));
+    return PodsOf(api, ns, kind, *object);
+  }
+  Status none(Code::kNotFound, StrCat("no workload ", Quote(words), " in namespace ", Quote(ns)));
+  if (said.empty()) {
+    auto pods = PodsOfNamed(api, ns, name);
+    if (pods.ok()) return pods;
+    none = pods.status();
   }
   for (const OthersJob& job : ListOthersJobs(api, ns)) {
     const std::string kind = ToLower(job.kind);

@@ -16,12 +16,12 @@ struct ChosenPod {
 };
 
 // "NAME", "pod/NAME", "svc/NAME", "deployment/NAME" and other kinds with a selector; a bare name
-// is a pod's, else a job's.
+// is a pod's, else a job's, else a workload's.
 Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& words);
 
-// The pods of a workload that Swell does not run as a job: a Deployment, a StatefulSet, a DaemonSet
-// or another operator's job by its name, or KIND/NAME of anything with a selector. kNotFound if
-// there is none, or it has no pods.
+// The pods of a workload that Swell does not run as a job: a Deployment, a StatefulSet, a
+// DaemonSet, a server of arena's or another operator's job by its name, or KIND/NAME of anything
+// with a selector. kNotFound if there is none, or it has no pods.
 Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
                                                       const std::string& ns,
                                                       std::string_view words);

@@ -52,6 +52,35 @@ TEST_F(PodChoiceTest, AnotherOperatorsJobHasThePodsOfItsGroup) {
   EXPECT_EQ(PodsOf("nobody"), "no workload \"nobody\" in namespace \"default\"");
 }
 
+TEST_F(PodChoiceTest, AServerIsKnownByTheNameThatArenaGaveIt) {
+  env_.what_if.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
+  const auto serve = [this](const std::string& version) {
+    return Run({"arena", "serve", "custom", "--name=bert", "--image=i", "--version=" + version});
+  };
+  ASSERT_EQ(serve("v1"), 0) << err_;
+  EXPECT_EQ(PodsOf("bert"), "deployment/bert-v1-custom-serving has no pods");
+  LabelledPod("one", "app: custom-serving, release: bert-v1");
+  EXPECT_EQ(PodsOf("bert"), "one");
+  ASSERT_EQ(Run({"swell", "why", "bert"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("one ")) << out_;
+  ASSERT_EQ(Run({"swell", "describe", "bert"}), 0) << err_;
+  EXPECT_NE(out_.find(" bert-v1-custom-serving\n"), std::string::npos) << out_;
+  EXPECT_EQ(Run({"swell", "list", "bert"}), 1);
+  EXPECT_EQ(
+      err_,
+      "swell: job \"bert\" not found in namespace \"default\"; it is a server: arena serve get "
+      "bert, swell logs bert\n");
+  ASSERT_EQ(serve("v2"), 0) << err_;
+  EXPECT_EQ(Run({"swell", "delete", "bert"}), 2);
+  EXPECT_NE(err_.find("\"bert\" is deployment.apps/bert-v1-custom-serving and "
+                      "deployment.apps/bert-v2-custom-serving; say which one"),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"swell", "delete", "bert-v1-custom-serving"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "delete", "bert"}), 0) << err_;
+  EXPECT_EQ(out_, "deployment.apps \"bert-v2-custom-serving\" deleted\n");
+}
+
 TEST_F(PodChoiceTest, LogsSaysThatThereIsNoJobWhereNothingElseHasTheName) {
   EXPECT_EQ(Run({"swell", "logs", "nobody"}), 1);
   EXPECT_TRUE(err_.starts_with("swell: job \"nobody\" not found in namespace \"default\"")) << err_;

@@ -1,13 +1,12 @@
 // FindJob: a job by the words that people use for it, and what to ask about instead.
 #include <set>
-#include <utility>
 
 #include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -22,32 +21,16 @@ std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name)
   return Join({namespaces.begin(), namespaces.end()}, ", ");
 }
 
-// A pod of a Deployment, a StatefulSet or a DaemonSet, one that waits if there is one.
-std::string PodToAskAbout(Api& api, std::string_view ns, std::string_view workload) {
-  const auto pods = api.List(client::resources::kPods, ns);
-  if (!pods.ok()) return "";
-  std::string found;
-  for (const json::SharedValue& pod : *pods) {
-    if (!api::Name(*pod).starts_with(StrCat(workload, "-"))) continue;
-    if (!api::IsBound(*pod)) return std::string(api::Name(*pod));
-    if (found.empty()) found = api::Name(*pod);
-  }
-  return found;
-}
-
-// Workloads of Kubernetes are not jobs: each of their pods waits and runs for itself.
+// Workloads of Kubernetes are not jobs.
 std::string WorkloadHint(Api& api, std::string_view ns, std::string_view name) {
-  static const std::pair<const client::Resource*, const char*> kWorkloads[] = {
-      {&client::resources::kDeployments, "Deployment"},
-      {&client::resources::kStatefulSets, "StatefulSet"},
-      {&client::resources::kDaemonSets, "DaemonSet"}};
-  for (const auto& [resource, kind] : kWorkloads) {
-    if (!api.Get(*resource, ns, name).ok()) continue;
-    const std::string pod = PodToAskAbout(api, ns, name);
-    return StrCat("; ", kind, " ", Quote(name), " is not a job, it has pods",
-                  pod.empty() ? "" : StrCat(": swell why pod/", pod));
+  const std::vector<Workload> found = WorkloadsNamed(api, ns, name);
+  if (found.empty()) return "";
+  const std::string_view own = api::Name(*found[0].object);
+  if (own == name) {
+    return StrCat("; ", found[0].kind, " ", Quote(name), " is not a job; swell why ", name,
+                  " explains its pods");
   }
-  return "";
+  return StrCat("; it is a server: arena serve get ", name, ", swell logs ", name);
 }
 
 // What to ask about instead, if another operator's job has the name.
