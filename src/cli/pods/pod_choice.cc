@@ -67,7 +67,7 @@ json::SharedValue OneThatRuns(const std::vector<json::SharedValue>& pods) {
   return found == pods.end() ? pods.front() : *found;
 }
 
-// Of the workloads of that name: all versions of a server.
+// The pods of the workloads of that name: of all versions of a server.
 Result<std::vector<json::SharedValue>> PodsOfNamed(Api& api,
                                                    const std::string& ns,
                                                    std::string_view name) {
