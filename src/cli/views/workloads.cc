@@ -23,7 +23,7 @@ std::vector<Workload> WorkloadsNamed(Api& api, std::string_view ns, std::string_
     auto object = api.Get(*resource, ns, name);
     if (object.ok()) found.push_back({resource, kind, std::move(*object)});
   }
-  // A name that is no value of a label is no server.
+  // A server has only names that are values of labels.
   if (!found.empty() || !api::CheckLabelValue(name).empty()) return found;
   auto versions =
       api.List(resources::kDeployments, ns, {.label_selector = StrCat(kServingName, "=", name)});
