@@ -680,6 +680,22 @@ TEST_F(ViewsTest, AProjectsUseIsSampledWhereAllOfItsPodsAreMeasured) {
                    0.75);
 }
 
+TEST_F(ViewsTest, WhatWorkWithoutAProjectHoldsIsSampled) {
+  const auto held = [this] {
+    for (const Sample& sample : SampleCluster(state_, server_.executor.Now())) {
+      const bool it = sample.series.name == "project_gpu_held";
+      if (it && sample.series.Label("project").empty()) return sample.value;
+    }
+    return -1.0;
+  };
+  EXPECT_DOUBLE_EQ(held(), 0);
+  Create("/api/v1/namespaces/default/pods",
+         R"({"metadata":{"name":"server"},"spec":{"nodeName":"node-1","containers":[{"name":"c",)"
+         R"("image":"i","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
+  Settle();
+  EXPECT_DOUBLE_EQ(held(), 1);
+}
+
 TEST_F(ViewsTest, CpusAndMemoryOfNodesAndPoolsAreSampledAsFarAsTheyAreMeasured) {
   Create("/apis/swell.dev/v1/nodepools",
          R"({"apiVersion":"swell.dev/v1","kind":"NodePool","metadata":{"name":"small"},)"

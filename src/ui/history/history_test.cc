@@ -147,6 +147,7 @@ TEST(History, RightsDecideWhatIsRead) {
   jane.everywhere = Bit(Kind::kNode);
   EXPECT_TRUE(MaySee({"gpu_held", {{"pool", "a"}}}, jane));
   EXPECT_FALSE(MaySee({"project_gpu_held", {{"project", "a"}}}, jane));
+  EXPECT_TRUE(MaySee({"project_gpu_held", {{"project", ""}}}, jane)) << "as all that is held";
 }
 
 class HistoryFileTest : public ::testing::Test {

@@ -112,6 +112,7 @@ class Sampler {
         const double gpus = static_cast<double>(cli::MilliGpus(*pod)) / 1000;
         if (gpus <= 0) continue;
         Used& of_project = used_[ProjectOf(*pod, projects)];
+        of_project.held += gpus;
         const auto part = input_.state.usage().GpuPart(*pod);
         of_project.measured = of_project.measured && part.has_value();
         if (!part) continue;
@@ -182,7 +183,21 @@ class Sampler {
     add("job_progress", cli::DoneShare(job));
   }
 
+  struct Used {
+    double held = 0, gpus = 0;
+    bool measured = true;  // of each pod with GPUs
+  };
+
+  // A part that was not measured would look idle.
+  void AddUtilized(const Used& used, const decltype(SeriesName::labels)& labels) {
+    if (used.measured) Add("project_gpu_utilized", used.gpus, labels);
+  }
+
   void Projects() {
+    // Without what belongs to no project, the curves of projects would not add up to what is held.
+    const Used& of_none = used_[""];
+    Add("project_gpu_held", of_none.held, {{"project", ""}});
+    AddUtilized(of_none, {{"project", ""}});
     bool partial = false;
     const cli::ProjectTree tree = cli::ViewProjects(input_.Of(Kind::kProject, partial));
     const size_t most = std::min(tree.projects.size(), kProjectsMost);
@@ -192,12 +207,7 @@ class Sampler {
       const cli::Share& gpu = project.gpu();
       Add("project_gpu_held", gpu.allocated, labels);
       Add("project_gpu_requested", gpu.requested, labels);
-      // A part that was not measured would look idle.
-      const auto used = used_.find(project.name);
-      if (used == used_.end()) Add("project_gpu_utilized", 0, labels);
-      if (used != used_.end() && used->second.measured) {
-        Add("project_gpu_utilized", used->second.gpus, labels);
-      }
+      AddUtilized(used_[project.name], labels);
       if (gpu.quota >= 0) Add("project_gpu_quota", gpu.quota, labels);
       if (gpu.fair_share) Add("project_gpu_fair_share", *gpu.fair_share, labels);
     }
@@ -232,10 +242,6 @@ class Sampler {
     }
   }
 
-  struct Used {
-    double gpus = 0;
-    bool measured = true;  // of each pod with GPUs
-  };
   std::map<std::string, Used> used_;  // by project
   Rights everything_;
   const Params no_params_;

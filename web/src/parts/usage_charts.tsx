@@ -42,6 +42,16 @@ export function noteProjects(projects: ProjectRow[] | undefined): Sample[] {
 }
 const NO_TAIL: Sample[] = [];
 
+// Work without a project: the history keeps it as that of the project without a name.
+export const NO_PROJECT = 'no project';
+
+// Notes what work without a project holds now, where the user sees whose each GPU is.
+function noteNoProject(overview: OverviewData | undefined): Sample[] {
+  if (!overview || overview.partial) return noted(NO_PROJECT, undefined);
+  const free = overview.nodes.flatMap((node) => node.gpus).filter((gpu) => !gpu.project);
+  return noted(NO_PROJECT, { held: free.reduce((all, gpu) => all + (gpu.share ?? 0), 0) });
+}
+
 interface UsageProps {
   history: History;
   projects: ProjectRow[] | undefined;
@@ -72,22 +82,27 @@ export function ProjectUsageChart({
   pool,
   onZoom,
 }: UsageProps) {
-  const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
+  const every = projectNames(history, projects);
+  const names = only?.length ? every.filter((name) => only.includes(name)) : every;
+  const all = names.length === every.length;
   const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
+  const rest = live && !pool ? noteNoProject(overview) : NO_TAIL;
   const palette = names.map(colourOf);
   const drawn = useMemo(() => {
     const series = names.map((name) =>
       continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, `${name} held`),
     );
+    const loose = continued(ofProject(history.series, 'project_gpu_held', '', pool), rest, 'held');
+    if (all && loose.v.some((value) => value)) series.push(loose);
     const quotas = sum(
       names.map((name) => continued(ofProject(history.series, 'project_gpu_quota', name, pool), tail, `${name} quota`)),
     );
-    const { times, values: all } = align([...series, quotas ?? { name: '', labels: {}, t: [], v: [] }]);
-    const values = all.slice(0, -1);
+    const aligned = align([...series, quotas ?? { name: '', labels: {}, t: [], v: [] }]);
+    const values = aligned.values.slice(0, -1);
     const shown = asShare
       ? values.map((list) =>
           list.map((value, at) => {
-            const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
+            const total = values.reduce((sum, other) => sum + (other[at] ?? 0), 0);
             if (values.every((other) => other[at] === null || other[at] === undefined)) return null;
             return total > 0 ? (100 * (value ?? 0)) / total : 0;
           }),
@@ -102,10 +117,13 @@ export function ProjectUsageChart({
         step: true,
       })),
     );
+    const outside = shown[names.length];
+    if (outside) curves.push({ label: NO_PROJECT, values: outside, colour: 'strong-line', step: true });
+    const quota = aligned.values.at(-1) ?? [];
     if (!asShare && names.length > 0)
-      curves.push({ label: 'Quotas', values: all.at(-1) ?? [], colour: 'text', step: true, dash: true, flat: true });
-    return { times, curves };
-  }, [history, tail, names.join(), palette.map((one) => one.index).join(), asShare, pool]);
+      curves.push({ label: 'Quotas', values: quota, colour: 'text', step: true, dash: true, flat: true });
+    return { times: aligned.times, curves };
+  }, [history, tail, rest, all, names.join(), palette.map((one) => one.index).join(), asShare, pool]);
   const top = asShare ? 100 : overview?.gpus.total;
   return (
     <Chart
@@ -119,6 +137,7 @@ export function ProjectUsageChart({
       marks={marks}
       top={top ? top / HEADROOM : undefined}
       format={asShare ? shareText : undefined}
+      steps="whole"
       onZoom={onZoom}
     />
   );
@@ -156,6 +175,7 @@ export function UtilizationChart({
   return (
     <Chart
       label="GPUs in total, held and used"
+      steps="whole"
       times={drawn.times}
       curves={drawn.curves}
       range={rangeOf(history, live)}
@@ -201,6 +221,7 @@ export function QuotaChart({
   return (
     <Chart
       label={`Quota, fair share and use of ${project}`}
+      steps="whole"
       times={drawn.times}
       curves={drawn.curves}
       range={rangeOf(history, live)}

@@ -11,6 +11,7 @@ import { Button, Card, Head, Menu, Notice, ProjectName, Segments, Tile } from '.
 import { Chart, type ChartProps, type Curve, type Mark } from '../parts/chart.tsx';
 import { ListTable, num } from '../parts/list_table.tsx';
 import {
+  NO_PROJECT,
   ProjectUsageChart,
   QuotaChart,
   UtilizationChart,
@@ -228,7 +229,7 @@ function Waits({ history, marks }: { history: History; marks: Mark[] }) {
         <ListTable heads={['Project', num('Started'), num('Mean wait')]}>
           {rows.map((row) => (
             <tr key={row.project}>
-              <td>{row.project ? <ProjectName name={row.project} /> : 'no project'}</td>
+              <td>{row.project ? <ProjectName name={row.project} /> : NO_PROJECT}</td>
               <td>{number(row.started)}</td>
               <td>{span(row.mean)}</td>
             </tr>
@@ -281,6 +282,12 @@ export function consumption(history: History, names: string[], price: number, po
   });
 }
 
+// Of work without a project there is a row where it held something.
+function usesOf(history: History, names: string[], price: number, pool: string, all: boolean): Use[] {
+  const outside = all ? consumption(history, [''], price, pool) : [];
+  return [...consumption(history, names, price, pool), ...outside.filter((one) => one.hours > 0)];
+}
+
 function totalOf(uses: Use[]): { hours: number; over: number; idle: number; cost: number } {
   const total = { hours: 0, over: 0, idle: 0, cost: 0 };
   for (const one of uses) {
@@ -304,7 +311,7 @@ function saveConsumption(uses: Use[], price: number): void {
     'Cost',
   ];
   const rows = uses.map((one) => [
-    one.project,
+    one.project || NO_PROJECT,
     round(one.hours),
     one.idle === null ? null : round(one.idle),
     round(one.over),
@@ -331,9 +338,7 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
     <ListTable label="Consumption" heads={USE_HEADS}>
       {uses.map((one) => (
         <tr key={one.project}>
-          <td>
-            <ProjectName name={one.project} />
-          </td>
+          <td>{one.project ? <ProjectName name={one.project} /> : NO_PROJECT}</td>
           <td>{number(one.hours)}</td>
           <td>{number(one.idle)}</td>
           <td>{number(one.over)}</td>
@@ -343,7 +348,7 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
       ))}
       <tr>
         <td>
-          <strong>All projects</strong>
+          <strong>{uses.every((one) => one.project) ? 'All projects' : 'All'}</strong>
         </td>
         <td>
           <strong>{number(total.hours)}</strong>
@@ -357,9 +362,9 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
   );
 }
 
-function Consumption({ history, names, pool }: { history: History; names: string[]; pool: string }) {
+function Consumption({ history, names, pool, all }: { history: History; names: string[]; pool: string; all: boolean }) {
   const price = Number(param('price')) || 0;
-  const uses = consumption(history, names, price, pool);
+  const uses = usesOf(history, names, price, pool, all);
   const save = () => saveConsumption(uses, price);
   const right = (
     <>
@@ -380,7 +385,7 @@ function Consumption({ history, names, pool }: { history: History; names: string
   return (
     <Card title="Consumption" right={right}>
       {uses.length === 0 ? (
-        <p class="muted">No project has used GPUs in this time.</p>
+        <p class="muted">No work has held GPUs in this time.</p>
       ) : (
         <UseTable uses={uses} price={price} />
       )}
@@ -482,6 +487,7 @@ function ClusterCharts({ history, marks }: { history: History; marks: Mark[] }) 
             ['queue_length', 'Waiting workloads', 'wait', true],
             ['queue_gpus', 'GPUs they request', 'muted'],
           ]}
+          steps="whole"
         />
       </Card>
       <Waits history={history} marks={marks} />
@@ -620,7 +626,7 @@ export function Analytics() {
         )}
       </div>
       <ClusterCharts history={history} marks={marks} />
-      <Consumption history={history} names={names} pool={pool} />
+      <Consumption history={history} names={names} pool={pool} all={only.length === 0} />
     </>
   );
 }

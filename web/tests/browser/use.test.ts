@@ -723,6 +723,29 @@ test('analytics tells waits and preemptions by rule', async () => {
   await page.context().close();
 });
 
+test('what work without a project holds is in the charts by project and in the consumption', async () => {
+  const pod = one.fake.world.nodes.flatMap((node) => node.pods).find((found) => found.gpus);
+  assert.ok(pod?.project);
+  const { project } = pod;
+  const page = await one.page();
+  await page.waitForSelector('.chart .legend:has-text("Quotas")');
+  assert.ok(!(await texts(page, '.chart .legend')).join().includes('no project'), 'nothing is held by no project');
+  pod.project = null;
+  try {
+    await go(page, '/', 'Overview');
+    await page.waitForSelector(`.chart .legend button:has-text("no project") .val:text-is("${pod.gpus}")`);
+    await go(page, '/analytics', 'Analytics');
+    await page.waitForSelector('[aria-label=Consumption] tr:has-text("no project")');
+    await page.waitForSelector('[aria-label=Consumption] tr:has-text("All")');
+    await go(page, '/analytics?project=vision', 'Analytics');
+    await page.waitForSelector('[aria-label=Consumption] tr:has-text("vision")');
+    assert.equal(await page.locator('[aria-label=Consumption] tr:has-text("no project")').count(), 0);
+  } finally {
+    pod.project = project;
+    await page.context().close();
+  }
+});
+
 test('the theme is kept', async () => {
   const page = await one.page();
   await page.getByLabel('Use dark colours').click();

@@ -687,6 +687,15 @@ export function why(row: WorkloadRow | undefined): WhyData {
 }
 
 // A past that a seed makes: curves that go up and down in steps.
+// GPUs of pods without a project.
+function heldOutside(world: World): number {
+  const outside = (one: NodeRow) => new Set(one.pods.filter((pod) => !pod.project).map((pod) => pod.name));
+  return world.nodes.reduce((all, one) => {
+    const names = outside(one);
+    return all + one.gpuDevices.filter((gpu) => gpu.pod && names.has(gpu.pod)).length;
+  }, 0);
+}
+
 export function history(world: World, names: string[], from: number, to: number, points: number): Series[] {
   const step = Math.max(15, (to - from) / Math.max(2, points));
   const t: number[] = [];
@@ -726,6 +735,7 @@ export function history(world: World, names: string[], from: number, to: number,
     if (name === 'preemptions') out.push(line(name, { pool: POOL }, (time) => Math.floor((time - from) / 600)));
     if (name === 'lost_gpu_seconds')
       out.push(line(name, { pool: POOL }, (time) => Math.floor((time - from) / 600) * 900));
+    if (name === 'project_gpu_held') out.push(line(name, { project: '' }, () => heldOutside(world)));
     world.projects
       .filter((one) => one.namespace)
       .forEach((one, at) => {
