@@ -82,6 +82,7 @@ export const hrefOf = {
   project: (name: string, tab?: string) => `/project?${new URLSearchParams({ name, ...(tab ? { tab } : {}) })}`,
   node: (name: string) => `/node?${new URLSearchParams({ name })}`,
   audit: (user: string) => `/events?${new URLSearchParams({ tab: 'audit', user })}`,
+  preemptions: '/events?reason=Preempted,Reclaimed,Shrunk',
   nodes: (filters: Record<string, string>) => `/nodes?${new URLSearchParams(filters)}`,
   pool: (name: string) => `/nodepool?${new URLSearchParams({ name })}`,
   workloads: (filters: Record<string, string> = {}) => {

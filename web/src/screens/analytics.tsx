@@ -467,7 +467,7 @@ function Tiles({ history, pool, overview }: { history: History; pool: string; ov
         label="Preemptions"
         value={number(grew('preemptions'))}
         note="pods, in this time"
-        href="/events?reason=Preempted,Reclaimed"
+        href={hrefOf.preemptions}
       />
       <Tile label="Lost GPU-hours" value={gpuHours(grew('lost_gpu_seconds'))} note="since the last checkpoints" />
     </div>

@@ -47,7 +47,7 @@ function Tiles({ data }: { data: OverviewData }) {
         label="Pods preempted today"
         value={number(data.preemptionsToday)}
         note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`}
-        href="/events?reason=Preempted,Reclaimed,Shrunk"
+        href={hrefOf.preemptions}
       />
     </div>
   );
