@@ -9,28 +9,60 @@ const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'wh
 
 const ESCAPE = /\u001b\[([0-9;]*)([A-Za-z])|\u001b\][^\u0007]*(?:\u0007|$)|[\u0000-\u0008\u000b-\u001f]/g;
 
+// The nearest of the named colours: they can be read on either background, and others may not be.
+function nearest(red: number, green: number, blue: number): string {
+  const most = Math.max(red, green, blue);
+  const least = Math.min(red, green, blue);
+  if (most - least < 48) return ''; // grey
+  const middle = (most + least) / 2;
+  const bits = (red > middle ? 1 : 0) + (green > middle ? 2 : 0) + (blue > middle ? 4 : 0);
+  return `ansi-${NAMES[bits]}`;
+}
+
+// Of the palette of 256: eight colours, the same bright, a cube of 6×6×6, and greys.
+function ofPalette(index: number): string {
+  if (index < 16) return `ansi-${NAMES[index % 8]}`;
+  if (index > 231) return '';
+  const level = (step: number) => (step % 6 === 0 ? 0 : 55 + 40 * (step % 6));
+  const at = index - 16;
+  return nearest(level(Math.floor(at / 36)), level(Math.floor(at / 6)), level(at));
+}
+
+interface Look {
+  bold: boolean;
+  colour: string;
+}
+
+// The codes of one escape sequence. 38 and 48 are followed by what describes a colour: "5;N" or "2;R;G;B".
+function applyCodes(codes: number[], look: Look): void {
+  for (let at = 0; at < codes.length; at += 1) {
+    const code = codes[at] ?? 0;
+    if (code === 38 || code === 48) {
+      const [kind, a = 0, b = 0, c = 0] = codes.slice(at + 1);
+      if (code === 38) look.colour = kind === 5 ? ofPalette(a) : nearest(a, b, c);
+      at += kind === 5 ? 2 : 4;
+    } else if (code === 0) {
+      look.bold = false;
+      look.colour = '';
+    } else if (code === 1) look.bold = true;
+    else if (code === 22) look.bold = false;
+    else if (code === 39) look.colour = '';
+    else if (code >= 30 && code <= 37) look.colour = `ansi-${NAMES[code - 30]}`;
+    else if (code >= 90 && code <= 97) look.colour = `ansi-${NAMES[code - 90]}`;
+  }
+}
+
 export function pieces(line: string): Piece[] {
   const out: Piece[] = [];
-  let bold = false;
-  let colour = '';
+  const look: Look = { bold: false, colour: '' };
   let at = 0;
   const add = (text: string) => {
-    if (text) out.push({ text, style: `${colour}${bold ? ' ansi-bold' : ''}`.trim() });
+    if (text) out.push({ text, style: `${look.colour}${look.bold ? ' ansi-bold' : ''}`.trim() });
   };
   for (const match of line.matchAll(ESCAPE)) {
     add(line.slice(at, match.index));
     at = match.index + match[0].length;
-    if (match[2] !== 'm') continue;
-    for (const code of (match[1] || '0').split(';').map(Number)) {
-      if (code === 0) {
-        bold = false;
-        colour = '';
-      } else if (code === 1) bold = true;
-      else if (code === 22) bold = false;
-      else if (code === 39) colour = '';
-      else if (code >= 30 && code <= 37) colour = `ansi-${NAMES[code - 30]}`;
-      else if (code >= 90 && code <= 97) colour = `ansi-${NAMES[code - 90]}`;
-    }
+    if (match[2] === 'm') applyCodes((match[1] || '0').split(';').map(Number), look);
   }
   add(line.slice(at));
   return out;

@@ -224,8 +224,32 @@ test('colours of a log line become styles, and other control characters nothing'
     { text: 'red', style: 'ansi-red ansi-bold' },
     { text: ' b', style: '' },
   ]);
+  const styles = (line: string) => pieces(line).map((piece) => piece.style);
+  assert.deepEqual(styles('\u001b[38;5;31mblue\u001b[38;5;208morange\u001b[38;5;244mgrey'), [
+    'ansi-cyan',
+    'ansi-yellow',
+    '',
+  ]);
+  assert.deepEqual(styles('\u001b[38;2;255;31;1mred\u001b[48;2;0;31;1mon green'), ['ansi-red', 'ansi-red']);
   assert.deepEqual(pieces('\u001b[2Kx\u0007'), [{ text: 'x', style: '' }]);
   assert.equal(plainText('\u001b[32mok\u001b[m\u001b]0;title\u0007'), 'ok');
+});
+
+test('of a line that is drawn again, what was drawn last is left', async () => {
+  const text = (line: string) => parseLine('a', line, 0).text;
+  assert.equal(text('2026-01-01T00:00:00Z 10%\r50%\r100%'), '100%');
+  assert.equal(plainText(text('of Windows\r')), 'of Windows');
+  assert.equal(underWay('2026-01-01T00:00:00Z 10%\r50%\r'), '2026-01-01T00:00:00Z 50%\r');
+  const said: string[] = [];
+  const parts = ['T one\nT 1', '0%', '\rT 20%\r', '30%', '\nlast'].map((part) => new TextEncoder().encode(part));
+  const body = new ReadableStream<Uint8Array>({
+    start(control) {
+      for (const part of parts) control.enqueue(part);
+      control.close();
+    },
+  });
+  await readLines(body, (lines, rest) => said.push(`${lines.join('|')} > ${rest}`));
+  assert.deepEqual(said, ['T one > T 1', ' > T 10%', ' > T 20%\r', ' > 30%', '30% > last', 'last > ']);
 });
 
 test('merged logs are in order of time, and lines of a pod keep theirs', () => {
