@@ -8,10 +8,24 @@ export interface LogLine {
 }
 export const LINES_MAX = 20_000;
 
+const STAMP = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?/;
+
+// A progress bar draws its line again after each "\r": what was drawn last, and with the "\r" that ends it, if any.
+function lastDrawn(text: string): string {
+  const before = text.replace(/\r+$/, '').lastIndexOf('\r');
+  return text.slice(before + 1);
+}
+
 // "2026-01-02T03:04:05.123456789Z text", as the API server writes lines with timestamps.
 export function parseLine(pod: string, line: string, seq: number): LogLine {
-  const match = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?/.exec(line);
-  return { pod, time: match?.[1] ?? '', text: match ? line.slice(match[0].length) : line, seq };
+  const match = STAMP.exec(line);
+  return { pod, time: match?.[1] ?? '', text: lastDrawn(match ? line.slice(match[0].length) : line), seq };
+}
+
+// What follows the last end of a line: a line under way, as short as it shows.
+export function underWay(rest: string): string {
+  const stamp = STAMP.exec(rest)?.[0] ?? '';
+  return stamp + lastDrawn(rest.slice(stamp.length));
 }
 
 // Nanoseconds compare as text when all have the same number of digits.
@@ -38,7 +52,11 @@ function isSorted(lines: LogLine[]): boolean {
   return lines.every((line, index) => index === 0 || sortKey(lines[index - 1]?.time ?? '') <= sortKey(line.time));
 }
 
-export async function readLines(body: ReadableStream<Uint8Array>, onLines: (lines: string[]) => void): Promise<void> {
+// `rest` is the line under way; when the stream ends, it is the last line.
+export async function readLines(
+  body: ReadableStream<Uint8Array>,
+  onLines: (lines: string[], rest: string) => void,
+): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '';
@@ -46,9 +64,9 @@ export async function readLines(body: ReadableStream<Uint8Array>, onLines: (line
     const { done, value } = await reader.read();
     rest += decoder.decode(value, { stream: !done });
     const lines = rest.split('\n');
-    rest = lines.pop() ?? '';
-    if (lines.length > 0) onLines(lines);
+    rest = underWay(lines.pop() ?? '');
     if (done) break;
+    onLines(lines, rest);
   }
-  if (rest) onLines([rest]);
+  if (rest) onLines([rest], '');
 }

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, errorText, kube, send } from './api.ts';
 import { pathOfLog } from './log_parts.ts';
-import { LINES_MAX, merge, parseLine, readLines, sortKey, type LogLine } from './logs.ts';
+import { LINES_MAX, merge, parseLine, readLines, sortKey, underWay, type LogLine } from './logs.ts';
 import type { LogPart } from './types.ts';
 
 export const REREAD_MS = 3000;
@@ -13,6 +13,7 @@ const TAIL_LEAST = 200;
 
 export interface Source {
   lines: LogLine[];
+  open: LogLine[]; // lines under way, such as a progress bar: each is written anew until it ends
   error: string;
   missing: string[];
   read: boolean;
@@ -20,6 +21,7 @@ export interface Source {
 }
 interface Kept {
   lines: LogLine[];
+  open?: LogLine;
   asked: number; // for so many lines at first
   last: string;
   read: boolean;
@@ -68,6 +70,7 @@ class Reader {
             [],
             own.flatMap((one) => one.lines),
           ),
+        open: own.map((one) => one.open).filter((line) => line !== undefined),
         error: this.error,
         missing: this.chosen.filter((part) => this.of(part).missing).map((part) => part.key),
         read: own.every((one) => one.read),
@@ -77,13 +80,15 @@ class Reader {
     );
   }
 
-  private add(part: LogPart, texts: string[]): void {
+  private add(part: LogPart, texts: string[], rest = ''): void {
     const kept = this.of(part);
+    const before = kept.open?.text;
+    kept.open = rest ? parseLine(part.key, rest, this.seq++) : undefined;
     const lines = texts
       .filter(Boolean)
       .map((line) => parseLine(part.key, line, this.seq++))
       .filter((line) => !kept.last || sortKey(line.time) > sortKey(kept.last));
-    if (lines.length === 0) return;
+    if (lines.length === 0 && kept.open?.text === before) return;
     kept.last = lines.at(-1)?.time ?? kept.last;
     kept.lines = [...kept.lines, ...lines].slice(-Math.max(500, Math.ceil(LINES_MAX / this.chosen.length)));
     if (this.chosen.some((one) => one.key === part.key)) this.report(lines);
@@ -106,7 +111,10 @@ class Reader {
     const kept = this.of(part);
     try {
       const answer = await send('GET', this.path(part, {}), { signal: this.stopped.signal });
-      this.add(part, (await answer.text()).split('\n'));
+      const texts = (await answer.text()).split('\n');
+      // A line without an end may become longer, so it counts as read when it has ended.
+      const rest = part.running ? underWay(texts.pop() ?? '') : '';
+      this.add(part, texts, rest);
       this.error = '';
       kept.missing = '';
     } catch (error) {
@@ -130,7 +138,7 @@ class Reader {
       const answer = await send('GET', this.path(part, { follow: true }), { signal: stop.signal });
       kept.read = true;
       this.error = '';
-      if (answer.body) await readLines(answer.body, (lines) => this.add(part, lines));
+      if (answer.body) await readLines(answer.body, (lines, rest) => this.add(part, lines, rest));
     } catch (error) {
       if (!stop.signal.aborted && !isGone(error)) this.error = errorText(error);
     }
@@ -173,7 +181,14 @@ class Reader {
 }
 
 export function useLogs(namespace: string, job: string, chosen: LogPart[], all: LogPart[], follow: boolean): Source {
-  const [source, setSource] = useState<Source>({ lines: [], error: '', missing: [], read: false, cut: false });
+  const [source, setSource] = useState<Source>({
+    lines: [],
+    open: [],
+    error: '',
+    missing: [],
+    read: false,
+    cut: false,
+  });
   const reader = useRef<Reader | undefined>(undefined);
   useEffect(() => {
     const made = new Reader(namespace, (next, fresh) =>

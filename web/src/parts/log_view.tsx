@@ -5,7 +5,7 @@ import { pieces, plainText } from '../lib/ansi.ts';
 import { attemptsOf, chooseParts, markOf, membersOf, titleOf } from '../lib/log_parts.ts';
 import type { LogLine } from '../lib/logs.ts';
 import { download } from '../lib/rows.ts';
-import { clock, plural } from '../lib/format.ts';
+import { clock, dateTime, plural } from '../lib/format.ts';
 import type { JobMember, LogPart } from '../lib/types.ts';
 import { PARTS_MAX, REREAD_MS, useLogs } from '../lib/use_logs.ts';
 import { Button, CheckBox, Notice } from './basic.tsx';
@@ -134,7 +134,12 @@ function Line({ line, look, style }: { line: LogLine; look: Look; style: CSSProp
           {mark.text}
         </span>
       )}
-      {look.times && <span class="muted">{line.time.slice(11, 23)} </span>}
+      {look.times && (
+        <time class="muted" dateTime={line.time} title={dateTime(line.time)}>
+          {clock(line.time)}
+          {line.time.slice(19, 23).padEnd(5)}
+        </time>
+      )}
       <Pieces text={line.text} />
     </div>
   );
@@ -245,8 +250,9 @@ export function LogView({
   const chosen = chooseParts(logs, choice, several ? attempt : '');
   const merged = new Set(chosen.map((part) => part.member)).size > 1;
   const source = useLogs(namespace, name, chosen, logs, follow);
+  const lines = useMemo(() => [...source.lines, ...source.open], [source.lines, source.open]);
   const byKey = useMemo(() => new Map(logs.map((part) => [part.key, part])), [logs]);
-  const found = useFound(source.lines, byKey, !merged && several && attempt === '');
+  const found = useFound(lines, byKey, !merged && several && attempt === '');
   const sight = useSight(found.items, follow, () => setFollow(false));
   const mark = (line: LogLine) => {
     const part = byKey.get(line.pod);
@@ -269,7 +275,7 @@ export function LogView({
         <div class="right">
           <CheckBox label="Follow" checked={follow} onChange={setFollow} />
           <CheckBox label="Times" checked={times} onChange={setTimes} />
-          <Button icon="download" label="Download the log" onClick={save} disabled={source.lines.length === 0} />
+          <Button icon="download" label="Download the log" onClick={save} disabled={lines.length === 0} />
         </div>
       </div>
       {source.error && <Notice tone="wait">A log could not be read: {source.error}</Notice>}
@@ -292,7 +298,7 @@ export function LogView({
       </div>
       <p class="muted small">
         {source.cut ? 'The last ' : ''}
-        {plural(source.lines.length, 'line')}
+        {plural(lines.length, 'line')}
         {chosen.length > 1 ? ` of ${plural(chosen.length, 'log')}` : ''}
         {merged && follow ? `, read again every ${REREAD_MS / 1000} s` : ''}
         {chosen.length > PARTS_MAX ? `; the newest ${PARTS_MAX} logs are shown` : ''}

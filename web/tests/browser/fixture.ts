@@ -21,7 +21,7 @@ const FLAGS = [
 
 export interface Stage {
   fake: Fake;
-  page: (options?: { dark?: boolean; width?: number; login?: boolean }) => Promise<Page>;
+  page: (options?: { dark?: boolean; width?: number; login?: boolean; zone?: string }) => Promise<Page>;
   troubles: string[];
 }
 
@@ -40,11 +40,12 @@ export function stage(jobs = 60): Stage {
     await browser?.close();
     await made.fake?.close();
   });
-  made.page = async ({ dark = false, width = 1440, login = true } = {}) => {
+  made.page = async ({ dark = false, width = 1440, login = true, zone } = {}) => {
     const context = await browser.newContext({
       viewport: { width, height: width < 500 ? 844 : 900 },
       colorScheme: dark ? 'dark' : 'light',
       acceptDownloads: true,
+      timezoneId: zone,
     });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);

@@ -25,6 +25,40 @@ test('logs are merged, searched and of one worker', async () => {
   noTroubles(one);
 });
 
+test('a progress bar is one line that changes, before its line has ended', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running > 1);
+  assert.ok(row);
+  one.fake.draws = true;
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=logs`, row.name);
+  await page.waitForSelector('.log-line:has(.who:has-text("worker-1 #2")):has-text("eval: 10%")');
+  await page.getByLabel('Worker', { exact: true }).selectOption(`${row.name}-worker-1`);
+  await page.waitForSelector('.log-line:has-text("eval: 50%")');
+  const bars = (await texts(page, '.log-line')).filter((line) => line.includes('eval'));
+  assert.equal(bars.length, 1);
+  assert.match(bars[0] ?? '', /^eval: \d+%$/);
+  one.fake.draws = false;
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('the times of a log are those of the clock of the page', async () => {
+  const page = await one.page({ zone: 'Asia/Kolkata' });
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running > 1);
+  assert.ok(row);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=logs`, row.name);
+  await page.getByLabel('Times').check();
+  const shown = await page
+    .locator('.log-line time')
+    .first()
+    .evaluate((time) => {
+      const at = new Date((time as HTMLTimeElement).dateTime);
+      return [time.textContent?.slice(0, 8), at.toTimeString().slice(0, 8)];
+    });
+  assert.equal(shown[0], shown[1]);
+  await page.context().close();
+});
+
 test('a log that is longer than what is read says so, and where all of it is', async () => {
   const page = await one.page();
   const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running > 1);

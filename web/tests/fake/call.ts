@@ -11,6 +11,7 @@ export interface Fake {
   changed: () => void; // sends all views anew
   lost: Set<string>; // uids of pods whose logs nobody keeps
   lines: number; // of each log that has begun
+  draws: boolean; // logs that grow have a progress bar
   boards: Map<string, unknown>; // TensorBoards, by job
   opens: boolean; // whether there is a port for what pods serve
   denied: Set<string>; // "delete trainingjobs": what the user may not do

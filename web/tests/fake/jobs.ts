@@ -69,6 +69,13 @@ function oneJob(call: Call, namespace: string, name: string): void {
   });
 }
 
+// A progress bar that never ends its line.
+function draw({ response }: Call): void {
+  let done = 10;
+  const timer = setInterval(() => response.write(`\reval: ${(done += 10)}%`), 200);
+  response.on('close', () => clearInterval(timer));
+}
+
 // A log of a pod that is gone ends before those of now begin.
 function log(call: Call, pod: string, uid?: string): void {
   const { fake, response, url } = call;
@@ -86,7 +93,9 @@ function log(call: Call, pod: string, uid?: string): void {
   response.writeHead(200, { 'content-type': 'text/plain' });
   const first = Math.max(0, fake.lines - Number(search.get('tailLines') ?? fake.lines));
   if (!search.get('sinceTime')) for (let at = first; at < fake.lines; at += 1) response.write(line(at));
+  if (fake.draws && !uid) response.write(`${new Date().toISOString()} eval: 0%\reval: 10%`);
   if (search.get('follow') !== 'true') return void response.end();
+  if (fake.draws) return draw(call);
   let at = fake.lines;
   const timer = setInterval(() => response.write(line(at++)), 1000);
   response.on('close', () => clearInterval(timer));

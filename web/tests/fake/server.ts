@@ -202,6 +202,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
     requests: [],
     lost: new Set(),
     lines: 200,
+    draws: false,
     boards: new Map(),
     opens: true,
     denied: new Set(),

@@ -27,7 +27,7 @@ import { wrongImage } from '../../src/lib/image.ts';
 import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory } from '../../src/lib/job_form.ts';
 import { byState } from '../../src/lib/job_order.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
-import { merge, parseLine } from '../../src/lib/logs.ts';
+import { merge, parseLine, readLines, underWay } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
 import {
   amount,
