@@ -135,7 +135,7 @@ class LaunchTest(support.FolderTest):
         return support.start(self, command, OMP_NUM_THREADS=1, PET_MONITOR_INTERVAL=0.2, **extra)
 
     def test_workers_get_their_ranks(self):
-        options = ("--standalone", "--nproc_per_node", "2")
+        options = ("--standalone", "--nproc-per-node=2")  # torch 1.13 itself knows the name with _ alone
         code, output = support.finish(self.launch(_HELLO, options=options))
         self.assertEqual(code, 0, output)
         # Whole lines: by default torch must not redirect and prefix them.

@@ -3,7 +3,7 @@
 Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. The differences:
 
 * It starts with torch 1.13 on Python 3.11. `torchrun` fails there, because its defaults for --redirects and --tee
-  parse to None.
+  parse to None. It also takes the names of newer torch there: --nproc-per-node.
 * Workers get the whole grace period (SWELL_GRACE_SECONDS) to save, not 30 seconds. Further SIGTERMs do not shorten it.
 * If workers exit with 143 because a peer was preempted, the group forms again without using up --max_restarts.
 * A node that must stop leaves the rendezvous at once, and other nodes wait 5 s for late nodes, not 30
@@ -48,7 +48,7 @@ def main(arguments=None):
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import elastic_launch
 
-    options = run.parse_args(arguments)
+    options = _parser(run).parse_args(arguments)
     _stand_alone(options)
     config, command, command_arguments = _config(run, options)
     if config.rdzv_backend in _RENDEZVOUS_WITH_LAST_CALL:
@@ -66,6 +66,15 @@ def main(arguments=None):
     except ChildFailedError as failed:
         return _failure_code(failed)
     return 0
+
+
+def _parser(run):
+    parser = run.get_args_parser()
+    # torch before 2.0 knows --nproc_per_node alone. Options of one action share it, so a later name is one more key.
+    names = parser._option_string_actions
+    for name, action in list(names.items()):
+        names.setdefault(name.replace("_", "-"), action)
+    return parser
 
 
 def _config(run, options):
