@@ -42,6 +42,21 @@ print("still here", notice.requested, flush=True)
 """
 
 
+_SPAWNS = """
+import multiprocessing, signal, swell
+
+def train():
+    swell.Notice(hold=False).hold()
+
+if __name__ == "__main__":
+    if {handled}:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+    child = multiprocessing.get_context("spawn").Process(target=train)
+    child.start()
+    child.join()
+"""
+
+
 class NoticeProcessTest(support.FolderTest):
     def test_repeated_signals_do_not_end_the_save(self):
         code, output = support.finish(support.start(self, ["-c", _SAVING]))
@@ -57,6 +72,15 @@ class NoticeProcessTest(support.FolderTest):
     def test_after_hold_a_signal_is_remembered(self):
         code, output = support.finish(support.start(self, ["-c", _HELD]))
         self.assertEqual((code, output), (0, "still here True\n"))
+
+    def test_a_process_whose_parent_would_not_wait_for_its_save_says_so(self):
+        for handled, told in ((False, 1), (True, 0)):
+            script = os.path.join(self.folder, "spawns.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(_SPAWNS.format(handled=handled))
+            code, output = support.finish(support.start(self, [script]))
+            self.assertEqual(code, 0, output)
+            self.assertEqual(output.count("python -m swell.launch --nproc-per-node=N"), told, output)
 
 
 class NoticeFileTest(support.FolderTest):

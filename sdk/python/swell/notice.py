@@ -15,10 +15,12 @@ What always holds:
 * Before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells and
   containers count as 143), even if native code waits for peers that never come.
 * A notice whose deadline passed before this process started was for an earlier process and is ignored.
+* `hold()` in a process of `torch.multiprocessing.spawn` says on stderr that its parent would not wait for the save.
 """
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -86,6 +88,13 @@ class Notice:
         with self._lock:
             self._held = True
         signal.signal(signal.SIGTERM, self._on_signal)
+        if os.environ.get("RANK", "0") == "0" and _parent_ends_first():
+            sys.stderr.write(
+                "swell: this process was started by multiprocessing, and its parent ends on SIGTERM without waiting for"
+                " a save. Start the ranks with python -m swell.launch --nproc-per-node=N in place of"
+                " torch.multiprocessing.spawn\n"
+            )
+            sys.stderr.flush()
         if self._wake_writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._wake_writer)
@@ -135,6 +144,22 @@ class Notice:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _parent_ends_first():
+    """Whether SIGTERM ends the process that started this one by multiprocessing, which ends the container, too."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None or processes.parent_process() is None:
+        return False
+    try:
+        with open(f"/proc/{os.getppid()}/status", encoding="ascii") as file:
+            masks = re.findall(r"^Sig(?:Ign|Cgt):\s*([0-9a-f]+)$", file.read(), re.MULTILINE)
+    except (OSError, ValueError):
+        return False
+    handled = 0
+    for mask in masks:
+        handled |= int(mask, 16)
+    return not handled >> (signal.SIGTERM - 1) & 1
 
 
 def _timestamp(text):
