@@ -2,7 +2,6 @@
 #include "autoscaling/goodput_scaler.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 #include "autoscaling/pod_autoscaler.h"
 
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 

@@ -1,7 +1,5 @@
 #include "base/fair_queue.h"
 
-#include <memory>
-
 #include <gtest/gtest.h>
 
 #include "base/random.h"

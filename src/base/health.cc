@@ -1,7 +1,5 @@
 #include "base/health.h"
 
-#include <algorithm>
-
 #include "base/log.h"
 #include "base/strings.h"
 

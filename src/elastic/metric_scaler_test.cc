@@ -1,6 +1,5 @@
 #include "elastic/metric_scaler.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <functional>
 

@@ -1,7 +1,5 @@
 #include "goodput/step_model.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "base/random.h"

@@ -1,7 +1,5 @@
 #include "goodput/type_move.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 namespace swell::goodput {

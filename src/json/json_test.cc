@@ -1,5 +1,4 @@
 // Tests of parsing, printing and the tree helpers.
-#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>

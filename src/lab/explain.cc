@@ -1,7 +1,6 @@
 #include "lab/explain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "base/strings.h"

@@ -1,7 +1,6 @@
 #include "lab/fair_time.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 

@@ -2,7 +2,6 @@
 #include "lab/plot.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <gtest/gtest.h>
 

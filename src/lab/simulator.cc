@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <set>
 
-#include "base/check.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"

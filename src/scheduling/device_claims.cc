@@ -1,6 +1,5 @@
 #include "scheduling/device_claims.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"

@@ -1,5 +1,4 @@
 // The whole of `elasticdl`.
-#include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/elasticdl/elasticdl.h"
 

@@ -1,6 +1,5 @@
 #include "cli/nodes/node_check.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/median.h"

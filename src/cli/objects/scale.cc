@@ -1,5 +1,4 @@
 // swell scale: another number of replicas for a job, between its bounds.
-#include <algorithm>
 #include <cstdint>
 
 #include "base/strings.h"

@@ -1,6 +1,5 @@
 #include "cli/pods/exec_in.h"
 
-#include "base/strings.h"
 #include "cli/commands.h"
 
 namespace swell::cli {

@@ -1,7 +1,6 @@
 // swell project: who is guaranteed how much, and of which nodes.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 
 #include "base/strings.h"

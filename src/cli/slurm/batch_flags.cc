@@ -1,7 +1,5 @@
 #include "cli/slurm/batch_flags.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 #include "base/words.h"
 

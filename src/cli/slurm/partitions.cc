@@ -1,7 +1,6 @@
 #include "cli/slurm/partitions.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/strings.h"
 #include "cli/slurm/job_info.h"

@@ -1,7 +1,6 @@
 // The whole of `swell slurm`: Slurm's commands, and links that give them their own names.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 

@@ -1,7 +1,6 @@
 #include "jobs/pass/failure_rules.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/strings.h"

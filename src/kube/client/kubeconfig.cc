@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "base/host_port.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
-
 namespace swell::client {
 namespace {
 

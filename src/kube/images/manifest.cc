@@ -2,10 +2,7 @@
 
 #include <sys/utsname.h>
 
-#include <algorithm>
 #include <csignal>
-#include <cstring>
-#include <set>
 
 #include "base/strings.h"
 #include "kube/images/reference.h"

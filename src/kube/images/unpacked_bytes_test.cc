@@ -2,8 +2,6 @@
 
 #include <zlib.h>
 
-#include <thread>
-
 #include <gtest/gtest.h>
 
 #include "base/file.h"

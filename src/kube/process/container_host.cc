@@ -1,6 +1,5 @@
 #include "kube/process/container_host.h"
 
-#include <algorithm>
 #include <csignal>
 #include <utility>
 

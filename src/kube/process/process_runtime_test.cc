@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <map>
 #include <thread>
 
 #include <gtest/gtest.h>

@@ -17,7 +17,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <tuple>
 
 #include "base/strings.h"

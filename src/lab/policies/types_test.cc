@@ -1,5 +1,4 @@
 // Clusters with GPUs of several types, and Sia's rules.
-#include <cmath>
 #include <map>
 #include <set>
 

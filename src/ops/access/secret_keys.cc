@@ -1,7 +1,5 @@
 #include "ops/access/secret_keys.h"
 
-#include <algorithm>
-
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/net/tls/secret_box.h"

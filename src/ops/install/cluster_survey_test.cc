@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
 #include "json/value.h"
 #include "ops/install/install_objects.h"
 

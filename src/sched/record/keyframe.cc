@@ -1,6 +1,5 @@
 #include "sched/record/keyframe.h"
 
-#include <array>
 #include <utility>
 
 namespace swell::sched {

@@ -1,7 +1,5 @@
 #include "ui/history/history_metrics.h"
 
-#include <array>
-#include <string>
 #include <string_view>
 
 namespace swell::ui {

@@ -1,6 +1,5 @@
 #include "ui/views/job_details.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 

@@ -1,6 +1,5 @@
 // The view `projects`: what each project is guaranteed, holds, wants and would get.
 #include <algorithm>
-#include <cmath>
 
 #include "base/strings.h"
 #include "cli/views/project_view.h"

@@ -1,7 +1,5 @@
 #include "kube/api/meta/lease_term.h"
 
-#include <vector>
-
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 

@@ -1,6 +1,5 @@
 #include "kube/api/objects/failure.h"
 
-#include <algorithm>
 #include <csignal>
 #include <tuple>
 

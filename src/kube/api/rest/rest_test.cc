@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "base/strings.h"
 
 namespace swell::api {
 namespace {

@@ -1,6 +1,5 @@
 // Rules of configuration.
 #include <algorithm>
-#include <set>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -1,5 +1,4 @@
 // Rules of what failures and successes of pods mean to a job.
-#include <algorithm>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -1,6 +1,5 @@
 #include "kube/apiserver/access/project_parent.h"
 
-#include <algorithm>
 #include <set>
 
 #include "base/strings.h"

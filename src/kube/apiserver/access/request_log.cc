@@ -1,7 +1,5 @@
 #include "kube/apiserver/access/request_log.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/audit_event.h"

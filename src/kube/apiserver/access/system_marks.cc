@@ -1,6 +1,5 @@
 #include "kube/apiserver/access/system_marks.h"
 
-#include <algorithm>
 #include <string>
 
 #include "base/strings.h"

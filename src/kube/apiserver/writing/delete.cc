@@ -1,7 +1,5 @@
 #include "kube/apiserver/writing/delete.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"

@@ -1,6 +1,5 @@
 #include "kube/controllers/cluster/node_lifecycle.h"
 
-#include <algorithm>
 #include <array>
 
 #include "base/strings.h"

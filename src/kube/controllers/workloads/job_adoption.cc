@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workload.h"

@@ -3,7 +3,6 @@
 #include <deque>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace swell::edge {
 namespace {

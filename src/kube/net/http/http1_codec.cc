@@ -1,7 +1,6 @@
 #include "kube/net/http/http1_codec.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 #include "base/file.h"

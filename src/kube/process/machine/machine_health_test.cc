@@ -3,8 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
 #include "base/file.h"
