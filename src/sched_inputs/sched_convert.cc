@@ -154,6 +154,15 @@ void ReadAffinity(const json::Value& spec, sched::PodInfo& pod) {
   }
 }
 
+// A sidecar's ports are held for as long as the pod runs; those of other init containers are not.
+void AddHostPorts(const json::Value& container, sched::PodInfo& pod) {
+  for (const api::ContainerPort& port : api::Ports(container)) {
+    if (port.host_port == 0) continue;
+    pod.host_ports.push_back({std::string(port.protocol), std::string(port.host_ip),
+                              static_cast<int32_t>(port.host_port)});
+  }
+}
+
 void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
   pod.node_selector = ToLabels(json::GetObject(spec, {"nodeSelector"}));
   for (const json::Value& toleration : json::GetArray(spec, {"tolerations"})) {
@@ -163,11 +172,10 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
                                ToEffect(json::GetString(toleration, {"effect"}))});
   }
   for (const json::Value& container : json::GetArray(spec, {"containers"})) {
-    for (const api::ContainerPort& port : api::Ports(container)) {
-      if (port.host_port == 0) continue;
-      pod.host_ports.push_back({std::string(port.protocol), std::string(port.host_ip),
-                                static_cast<int32_t>(port.host_port)});
-    }
+    AddHostPorts(container, pod);
+  }
+  for (const json::Value& container : json::GetArray(spec, {"initContainers"})) {
+    if (api::IsSidecar(container)) AddHostPorts(container, pod);
   }
   for (const json::Value& constraint : json::GetArray(spec, {"topologySpreadConstraints"})) {
     pod.spread.push_back({static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1)),

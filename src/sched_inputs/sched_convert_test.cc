@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/strings.h"
 #include "kube/api/objects/node.h"
 #include "sched/state/shape.h"
@@ -87,6 +89,17 @@ TEST(SchedConvert, TolerationsMeanTheSameToControllersAndTheScheduler) {
     EXPECT_EQ(documents, expected) << text;
     EXPECT_EQ(scheduler, expected) << text;
   }
+}
+
+TEST(SchedConvert, PortsOfSidecarsAreHeldAndThoseOfOtherInitContainersAreNot) {
+  const auto pod = json::Parse(R"({"spec":{
+      "initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":1,"containerPort":1}]},
+                        {"ports":[{"hostPort":2,"containerPort":2}]}],
+      "containers":[{"ports":[{"hostPort":3,"containerPort":3},{"containerPort":4}]}]}})");
+  ASSERT_TRUE(pod.ok());
+  std::set<int32_t> ports;
+  for (const sched::HostPort& port : ToPodInfo(*pod).host_ports) ports.insert(port.port);
+  EXPECT_EQ(ports, (std::set<int32_t>{1, 3}));
 }
 
 TEST(SchedConvert, PhasesOfPods) {
