@@ -94,8 +94,12 @@ sched::NodeSelectorTerm ToNodeTerm(const json::Value& term) {
           ToRequirements(json::GetArray(term, {"matchFields"}))};
 }
 
+// A requirement that no labels meet: those of a selector that is not there.
+const sched::Requirement kNoPods{"", sched::SelectorOp::kIn, {}};
+
 std::vector<sched::Requirement> ToPodSelector(const json::Value& holder,
                                               std::string_view field = "labelSelector") {
+  if (json::Find(holder, {field}) == nullptr) return {kNoPods};
   auto out = ToRequirements(json::GetArray(holder, {field, "matchExpressions"}));
   for (const auto& [key, value] : ToLabels(json::GetObject(holder, {field, "matchLabels"}))) {
     out.push_back({key, sched::SelectorOp::kIn, {value}});
@@ -103,9 +107,30 @@ std::vector<sched::Requirement> ToPodSelector(const json::Value& holder,
   return out;
 }
 
-sched::PodAffinityTerm ToPodTerm(const json::Value& term, int32_t weight) {
+// matchLabelKeys and mismatchLabelKeys: the pod's own values of these labels. Newer servers have
+// written them into the selector already; a requirement that is there twice changes nothing.
+void AddOwnLabels(const json::Value& holder,
+                  std::string_view field,
+                  sched::SelectorOp op,
+                  const sched::Labels& own,
+                  std::vector<sched::Requirement>& selector) {
+  for (const std::string& key : Strings(json::GetArray(holder, {field}))) {
+    const auto label = own.find(key);
+    if (label == own.end()) continue;
+    sched::Requirement wanted{key, op, {label->second}};
+    if (std::find(selector.begin(), selector.end(), wanted) == selector.end()) {
+      selector.push_back(std::move(wanted));
+    }
+  }
+}
+
+sched::PodAffinityTerm ToPodTerm(const json::Value& term,
+                                 int32_t weight,
+                                 const sched::Labels& own) {
   sched::PodAffinityTerm out;
   out.selector = ToPodSelector(term);
+  AddOwnLabels(term, "matchLabelKeys", sched::SelectorOp::kIn, own, out.selector);
+  AddOwnLabels(term, "mismatchLabelKeys", sched::SelectorOp::kNotIn, own, out.selector);
   out.namespaces = Strings(json::GetArray(term, {"namespaces"}));
   const json::Value* ns_selector = json::Find(term, {"namespaceSelector"});
   out.all_namespaces = ns_selector != nullptr && ns_selector->is_object();
@@ -115,17 +140,18 @@ sched::PodAffinityTerm ToPodTerm(const json::Value& term, int32_t weight) {
 }
 
 void ReadPodAffinity(const json::Value& affinity,
+                     const sched::Labels& own,
                      std::vector<sched::PodAffinityTerm>& required,
                      std::vector<sched::PodAffinityTerm>& preferred) {
   for (const json::Value& term :
        json::GetArray(affinity, {"requiredDuringSchedulingIgnoredDuringExecution"})) {
-    required.push_back(ToPodTerm(term, 0));
+    required.push_back(ToPodTerm(term, 0, own));
   }
   for (const json::Value& weighted :
        json::GetArray(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
     if (const json::Value* term = json::Find(weighted, {"podAffinityTerm"})) {
       preferred.push_back(
-          ToPodTerm(*term, static_cast<int32_t>(json::GetInt(weighted, {"weight"}, 1))));
+          ToPodTerm(*term, static_cast<int32_t>(json::GetInt(weighted, {"weight"}, 1)), own));
     }
   }
 }
@@ -147,11 +173,26 @@ void ReadAffinity(const json::Value& spec, sched::PodInfo& pod) {
     }
   }
   if (const json::Value* together = json::Find(*affinity, {"podAffinity"})) {
-    ReadPodAffinity(*together, pod.required_affinity, pod.preferred_affinity);
+    ReadPodAffinity(*together, pod.labels, pod.required_affinity, pod.preferred_affinity);
   }
   if (const json::Value* apart = json::Find(*affinity, {"podAntiAffinity"})) {
-    ReadPodAffinity(*apart, pod.required_anti_affinity, pod.preferred_anti_affinity);
+    ReadPodAffinity(*apart, pod.labels, pod.required_anti_affinity, pod.preferred_anti_affinity);
   }
+}
+
+sched::SpreadConstraint ToSpread(const json::Value& constraint, const sched::Labels& own) {
+  sched::SpreadConstraint out;
+  out.max_skew = static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1));
+  out.topology_key = json::GetString(constraint, {"topologyKey"});
+  out.required = json::GetString(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway";
+  out.selector = ToPodSelector(constraint);
+  AddOwnLabels(constraint, "matchLabelKeys", sched::SelectorOp::kIn, own, out.selector);
+  // Kubernetes counts no pods for an empty selector here, where elsewhere it means every pod.
+  if (out.selector.empty()) out.selector.push_back(kNoPods);
+  out.min_domains = static_cast<int32_t>(json::GetInt(constraint, {"minDomains"}, 1));
+  out.honors_affinity = json::GetString(constraint, {"nodeAffinityPolicy"}) != "Ignore";
+  out.honors_taints = json::GetString(constraint, {"nodeTaintsPolicy"}) == "Honor";
+  return out;
 }
 
 // A sidecar's ports are held for as long as the pod runs; those of other init containers are not.
@@ -178,10 +219,7 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
     if (api::IsSidecar(container)) AddHostPorts(container, pod);
   }
   for (const json::Value& constraint : json::GetArray(spec, {"topologySpreadConstraints"})) {
-    pod.spread.push_back({static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1)),
-                          std::string(json::GetString(constraint, {"topologyKey"})),
-                          json::GetString(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway",
-                          ToPodSelector(constraint)});
+    pod.spread.push_back(ToSpread(constraint, pod.labels));
   }
   for (const json::Value& gate : json::GetArray(spec, {"schedulingGates"})) {
     pod.scheduling_gates.emplace_back(json::GetString(gate, {"name"}));

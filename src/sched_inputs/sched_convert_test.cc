@@ -1,9 +1,9 @@
 // What the scheduler is told of pods.
 #include "sched_inputs/sched_convert.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "kube/api/objects/node.h"
@@ -100,6 +100,52 @@ TEST(SchedConvert, PortsOfSidecarsAreHeldAndThoseOfOtherInitContainersAreNot) {
   std::set<int32_t> ports;
   for (const sched::HostPort& port : ToPodInfo(*pod).host_ports) ports.insert(port.port);
   EXPECT_EQ(ports, (std::set<int32_t>{1, 3}));
+}
+
+TEST(SchedConvert, SpreadConstraintsSayWhatKubernetesReadsInThem) {
+  const auto pod = json::Parse(R"({"metadata":{"labels":{"app":"web","hash":"1"}},
+      "spec":{"topologySpreadConstraints":[
+        {"topologyKey":"zone","maxSkew":2,"minDomains":3,"nodeAffinityPolicy":"Ignore",
+         "nodeTaintsPolicy":"Honor","labelSelector":{"matchLabels":{"app":"web"}},
+         "matchLabelKeys":["hash","missing"]},
+        {"topologyKey":"zone","labelSelector":{},"whenUnsatisfiable":"ScheduleAnyway"},
+        {"topologyKey":"zone"}]}})");
+  ASSERT_TRUE(pod.ok());
+  const std::vector<sched::SpreadConstraint> spread = ToPodInfo(*pod).spread;
+  ASSERT_EQ(spread.size(), 3u);
+  const sched::SpreadConstraint all{.max_skew = 2,
+                                    .topology_key = "zone",
+                                    .required = true,
+                                    .selector = {{"app", sched::SelectorOp::kIn, {"web"}},
+                                                 {"hash", sched::SelectorOp::kIn, {"1"}}},
+                                    .min_domains = 3,
+                                    .honors_affinity = false,
+                                    .honors_taints = true};
+  EXPECT_EQ(spread[0], all);
+  EXPECT_FALSE(spread[1].required);
+  const sched::SpreadConstraint usual{.topology_key = "zone", .selector = spread[2].selector};
+  EXPECT_EQ(spread[2], usual);
+  for (size_t i : {1, 2}) {
+    EXPECT_FALSE(sched::MatchesAll({{"app", "web"}}, spread[i].selector)) << "no pod counts";
+    EXPECT_FALSE(sched::MatchesAll({}, spread[i].selector));
+  }
+}
+
+TEST(SchedConvert, TermsAboutPodsTakeLabelsOfThePodItself) {
+  const auto pod = json::Parse(R"({"metadata":{"labels":{"tenant":"a"}},
+      "spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"zone","labelSelector":{},"mismatchLabelKeys":["tenant"]},
+        {"topologyKey":"zone","labelSelector":{"matchExpressions":[
+           {"key":"tenant","operator":"In","values":["a"]}]},"matchLabelKeys":["tenant"]},
+        {"topologyKey":"zone"}]}}}})");
+  ASSERT_TRUE(pod.ok());
+  const auto terms = ToPodInfo(*pod).required_anti_affinity;
+  ASSERT_EQ(terms.size(), 3u);
+  const std::vector<sched::Requirement> others{{"tenant", sched::SelectorOp::kNotIn, {"a"}}};
+  const std::vector<sched::Requirement> own{{"tenant", sched::SelectorOp::kIn, {"a"}}};
+  EXPECT_EQ(terms[0].selector, others);
+  EXPECT_EQ(terms[1].selector, own) << "as a server writes it that does so itself";
+  EXPECT_FALSE(sched::MatchesAll({{"tenant", "a"}}, terms[2].selector)) << "no selector: no pod";
 }
 
 TEST(SchedConvert, PhasesOfPods) {

@@ -311,6 +311,45 @@ TEST(Allocate, TopologySpreadKeepsTheSkew) {
   EXPECT_EQ(in_b, 2);
 }
 
+// Where each of `count` pods went that are to be spread over the zones of two nodes.
+std::string SpreadOverTwoZones(const SpreadConstraint& rules,
+                               int count,
+                               const NodeSpec& far = {},
+                               const Labels& selector = {}) {
+  Scenario s;
+  NodeSpec away = far;
+  away.labels["zone"] = "b";
+  s.Node("near", {.labels = {{"zone", "a"}, {"disk", "fast"}}});
+  s.Node("far", away);
+  SpreadConstraint spread = rules;
+  spread.topology_key = "zone";
+  spread.selector = {{"app", SelectorOp::kIn, {"web"}}};
+  s.Pods("web", count, {.labels = {{"app", "web"}}, .selector = selector, .spread = {spread}});
+  s.Cycle();
+  std::string out;
+  for (int i = 0; i < count; ++i) out += StrCat(i > 0 ? " " : "", s.NodeOf(StrCat("web-", i)));
+  EXPECT_EQ(s.Violations(), "");
+  return out;
+}
+
+TEST(Allocate, FewerDomainsThanWantedCountAsEmpty) {
+  EXPECT_EQ(SpreadOverTwoZones({.min_domains = 2}, 4), "far near far near");
+  EXPECT_EQ(SpreadOverTwoZones({.min_domains = 3}, 4), "far near  ");
+  EXPECT_EQ(SpreadOverTwoZones({.max_skew = 2, .min_domains = 3}, 5), "far far near near ");
+}
+
+// A zone where the pods cannot go keeps the others from more than the skew, unless the constraint
+// leaves such nodes out.
+TEST(Allocate, TheConstraintSaysWhichNodesArePlacesToSpreadOver) {
+  const NodeSpec tainted{.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}}};
+  EXPECT_EQ(SpreadOverTwoZones({}, 2, tainted), "near ");
+  EXPECT_EQ(SpreadOverTwoZones({.honors_taints = true}, 2, tainted), "near near");
+  const Labels fast{{"disk", "fast"}};
+  EXPECT_EQ(SpreadOverTwoZones({}, 2, {}, fast), "near near");
+  EXPECT_EQ(SpreadOverTwoZones({.honors_affinity = false}, 2, {}, fast), "near ");
+  EXPECT_EQ(SpreadOverTwoZones({}, 2, {.ready = false}), "near ");
+}
+
 TEST(Allocate, SharedGpusPackOntoOneDevice) {
   Scenario s;
   s.Node("n0", {.gpus = 2, .gpu_mib = 1000});

@@ -1,5 +1,6 @@
 #include "sched/placement/placement.h"
 
+#include <set>
 #include <tuple>
 
 namespace swell::sched {
@@ -271,22 +272,46 @@ Spot LookUpSpot(
   return {best, ChooseDevices(state, state.ShapeOf(pod), state.nodes[best], tense)};
 }
 
+// Whether the node is a place among which the pods are to be spread, as Kubernetes counts them: one
+// that cannot take a pod just now is, and so is one with taints unless the constraint honors them.
+bool SpreadsOver(State& state,
+                 ShapeId shape,
+                 NodeId node,
+                 const std::vector<SpreadTerm>& all,
+                 const SpreadTerm& spread) {
+  const Shape::Verdict& verdict = state.VerdictOf(shape, node);
+  if (spread.honors_affinity && !verdict.selected) return false;
+  if (spread.honors_taints && !verdict.tolerated) return false;
+  return std::all_of(all.begin(), all.end(), [&](const SpreadTerm& each) {
+    return !each.required || DomainOf(state, each.term, node) != kNone;
+  });
+}
+
+// The fewest matching pods in any domain of the constraint.
+int32_t LeastOf(State& state,
+                ShapeId shape,
+                const std::vector<SpreadTerm>& all,
+                const SpreadTerm& spread,
+                Tense tense) {
+  int32_t least = INT32_MAX;
+  std::set<int32_t> domains;
+  for (NodeId node : state.index.by_rank) {
+    if (!SpreadsOver(state, shape, node, all, spread)) continue;
+    const int32_t domain = DomainOf(state, spread.term, node);
+    if (spread.min_domains > 1) domains.insert(domain);
+    least = std::min(least, CountOf(state.terms.term(spread.term).matching[domain], tense));
+  }
+  const bool too_few = spread.min_domains > static_cast<int64_t>(domains.size());
+  return least == INT32_MAX || (spread.min_domains > 1 && too_few) ? 0 : least;
+}
+
 }  // namespace
 
 SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape_id, Tense tense) {
   SpreadMinima minima;
   const std::vector<SpreadTerm> spread = state.shapes[shape_id].spread;
   for (const SpreadTerm& s : spread) {
-    int32_t least = INT32_MAX;
-    if (s.required) {
-      for (NodeId node : state.index.by_rank) {
-        if (state.VerdictOf(shape_id, node).unfit != Unfit::kNone) continue;
-        const int32_t domain = DomainOf(state, s.term, node);
-        if (domain == kNone) continue;
-        least = std::min(least, CountOf(state.terms.term(s.term).matching[domain], tense));
-      }
-    }
-    minima.minimum.push_back(least == INT32_MAX ? 0 : least);
+    minima.minimum.push_back(s.required ? LeastOf(state, shape_id, spread, s, tense) : 0);
   }
   return minima;
 }

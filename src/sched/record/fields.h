@@ -47,7 +47,8 @@ void Fields(C& c, T& t) {
 }
 template <class C, Is<SpreadConstraint> T>
 void Fields(C& c, T& s) {
-  c(s.max_skew, s.topology_key, s.required, s.selector);
+  c(s.max_skew, s.topology_key, s.required, s.selector, s.min_domains, s.honors_affinity,
+    s.honors_taints);
 }
 template <class C, Is<HostPort> T>
 void Fields(C& c, T& p) {

@@ -104,7 +104,8 @@ PodInfo KeyframeWriter::Asked(ShapeId id) const {
   }
   for (const SpreadTerm& spread : shape.spread) {
     const Term& term = state_.terms.term(spread.term);
-    pod.spread.push_back({spread.max_skew, term.topology_key, spread.required, term.selector});
+    pod.spread.push_back({spread.max_skew, term.topology_key, spread.required, term.selector,
+                          spread.min_domains, spread.honors_affinity, spread.honors_taints});
   }
   return pod;
 }

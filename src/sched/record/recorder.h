@@ -32,7 +32,7 @@ namespace swell::sched {
 
 struct State;
 
-inline constexpr uint64_t kRecordVersion = 6;
+inline constexpr uint64_t kRecordVersion = 7;
 
 enum class Tape : uint8_t {
   kEnd,

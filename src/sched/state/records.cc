@@ -198,7 +198,8 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
     PodAffinityTerm t;
     t.selector = c.selector;
     t.topology_key = c.topology_key;
-    shape.spread.push_back({term(t), std::max(1, c.max_skew), c.required});
+    shape.spread.push_back({term(t), std::max(1, c.max_skew), c.required, c.min_domains,
+                            c.honors_affinity, c.honors_taints});
   }
   const ShapeId id = shapes.Acquire(std::move(shape));
   if (shapes[id].refs > 1) {  // it already holds its terms

@@ -75,6 +75,9 @@ std::string ShapeKey(const Shape& s) {
     Put(out, int64_t{t.term});
     Put(out, t.max_skew);
     Put(out, int64_t{t.required});
+    Put(out, t.min_domains);
+    Put(out, int64_t{t.honors_affinity});
+    Put(out, int64_t{t.honors_taints});
   }
   return out;
 }
@@ -154,13 +157,15 @@ Shape::Verdict CheckNode(const NodeInfo& node, const Shape& shape) {
     return shape.required.empty() || any_of(shape.required);
   };
   const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+  verdict.selected = selected();
+  verdict.tolerated = UntoleratedTaint(node, shape) == nullptr;
   if (!node.ready) {
     verdict.unfit = Unfit::kNotReady;
   } else if (node.unschedulable && !Tolerates(shape.tolerations, cordon)) {
     verdict.unfit = Unfit::kUnschedulable;
-  } else if (UntoleratedTaint(node, shape) != nullptr) {
+  } else if (!verdict.tolerated) {
     verdict.unfit = Unfit::kTaint;
-  } else if (!selected()) {
+  } else if (!verdict.selected) {
     verdict.unfit = Unfit::kSelector;
   } else if (!std::all_of(shape.volumes.begin(), shape.volumes.end(), any_of)) {
     verdict.unfit = Unfit::kVolume;

@@ -61,6 +61,9 @@ struct SpreadTerm {
   TermId term = kNone;
   int32_t max_skew = 1;
   bool required = true;
+  int32_t min_domains = 1;
+  bool honors_affinity = true;
+  bool honors_taints = false;
 };
 
 struct Shape {
@@ -99,7 +102,9 @@ struct Shape {
   struct Verdict {
     uint32_t node_version = 0;  // 0: not decided
     Unfit unfit = Unfit::kNone;
-    int32_t liking = 0;  // preferred node affinity less untolerated PreferNoSchedule taints
+    bool selected = false;   // by node selector and required affinity
+    bool tolerated = false;  // all its taints
+    int32_t liking = 0;      // preferred node affinity less untolerated PreferNoSchedule taints
   };
   std::vector<Verdict> verdicts;
   // Nodes by rank that were found not to suit or to lack room, by tense, and up to where in

@@ -88,6 +88,9 @@ struct SpreadConstraint {
   std::string topology_key;
   bool required = true;  // DoNotSchedule; else ScheduleAnyway
   std::vector<Requirement> selector;
+  int32_t min_domains = 1;      // in fewer, the least of any domain counts as none
+  bool honors_affinity = true;  // nodes that the pod does not select are no domain
+  bool honors_taints = false;   // nor are those whose taints it does not tolerate
   bool operator==(const SpreadConstraint&) const = default;
 };
 
