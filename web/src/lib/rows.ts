@@ -32,21 +32,28 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// The columns that fit into these pixels. Those with the highest `spare` are left out first. If a
-// wide column of a lower `spare` goes too, narrow ones come back into its place.
-export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
-  let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
+// The columns that fit into these pixels. Those with the highest `spare` are left out first, until the others have the
+// room in which they can be read. If a wide column of a lower `spare` goes too, narrow ones come back into its place.
+export function fitting<T extends { key: string; width: number; roomy?: number; spare?: number }>(
+  columns: T[],
+  pixels: number,
+  kept = '', // the key of a column that is never left out
+): T[] {
+  let left = columns.reduce((sum, one) => sum + (one.roomy ?? one.width), 0) - pixels;
   const out = new Set<T>();
-  const spared = columns.filter((column) => column.spare).sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0));
+  const spared = columns
+    .filter((column) => column.spare && column.key !== kept)
+    .sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0));
   for (const one of spared) {
     if (left <= 0) break;
     out.add(one);
-    left -= one.width;
+    left -= one.roomy ?? one.width;
   }
   for (const one of spared.reverse()) {
-    if (!out.has(one) || left + one.width > 0) continue;
+    const room = one.roomy ?? one.width;
+    if (!out.has(one) || left + room > 0) continue;
     out.delete(one);
-    left += one.width;
+    left += room;
   }
   return columns.filter((one) => !out.has(one));
 }

@@ -26,9 +26,11 @@ export interface Column<T> {
   value: (row: T) => Cell; // for order, search and CSV
   cell?: (row: T) => ComponentChildren; // if absent, the value as text
   width: number; // px, at least
+  roomy?: number; // px in which its texts can be read: other columns are left out for them
   grow?: number; // its part of the space that is left
   num?: boolean;
-  hidden?: boolean; // until it is chosen
+  hidden?: boolean; // until it is chosen, or gives the order
+  sparse?: boolean; // left out while no row has a value
   filter?: boolean; // offered as a filter
   state?: (row: T) => Cell; // what filters compare; if absent, the value
   spare?: number; // left out where the table is too narrow, the highest first
@@ -468,20 +470,39 @@ function ViewMenu({ table }: { table: string }) {
   );
 }
 
-// The columns that are shown: those that the user chose, else the usual ones that fit.
+// The columns that are shown: those that the user chose, else the usual ones that fit. The rows are never in the order
+// of a column that is not there.
 function useShownColumns<T>(
   props: GridProps<T>,
-  named: string | null,
+  choices: URLSearchParams,
   width: number,
-): { visible: Column<T>[]; unfit: number } {
-  const { columns } = props;
-  const usual = useMemo(() => columns.filter((one, index) => index === 0 || !one.hidden), [columns]);
+): { visible: Column<T>[]; unfit: number; widths: number[] } {
+  const { columns, rows } = props;
+  const named = choices.get('cols');
+  const sorted = (choices.get('sort') ?? '').replace(/^-/, '');
+  const without = columns
+    .filter((one) => one.sparse && !rows?.some((row) => textOf(one.value(row)) !== ''))
+    .map((one) => one.key)
+    .join();
+  const room = width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0);
+  const usual = useMemo(() => {
+    const silent = without.split(',');
+    return columns.filter(
+      (one, index) => index === 0 || one.key === sorted || (!one.hidden && !silent.includes(one.key)),
+    );
+  }, [columns, without, sorted]);
   const visible = useMemo(() => {
     const keys = named?.split(',');
     if (keys) return columns.filter((one, index) => index === 0 || keys.includes(one.key));
-    return fitting(usual, width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0));
-  }, [columns, usual, named, width, Boolean(props.bulk)]);
-  return { visible, unfit: named ? 0 : usual.length - visible.length };
+    return fitting(usual, room, sorted);
+  }, [columns, usual, named, room, sorted]);
+  const roomy = visible.map((one) => one.roomy ?? one.width);
+  const fits = roomy.reduce((sum, one) => sum + one, 0) <= room;
+  return {
+    visible,
+    unfit: named ? 0 : usual.length - visible.length,
+    widths: fits ? roomy : visible.map((one) => one.width),
+  };
 }
 
 // The arrow and page keys go from row to row.
@@ -672,13 +693,13 @@ export function Grid<T>(props: GridProps<T>) {
   const shown = useShownRows(props, choices);
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
   const frame = useRef<HTMLDivElement>(null);
-  const { visible, unfit } = useShownColumns(props, choices.get('cols'), useWidth(frame));
+  const { visible, unfit, widths } = useShownColumns(props, choices, useWidth(frame));
   // Not those that a filter hides: nobody changes what they do not see.
   const picked = props.bulk && chosen.size > 0 ? shown.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
-  const widths = visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`);
-  const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...widths].join(' ');
-  const least = visible.reduce((sum, one) => sum + one.width, props.bulk ? CHECK_WIDTH : 0);
+  const tracks = visible.map((one, at) => `minmax(${widths[at]}px, ${one.grow ?? 1}fr)`);
+  const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...tracks].join(' ');
+  const least = widths.reduce((sum, one) => sum + one, props.bulk ? CHECK_WIDTH : 0);
   const style = {
     '--cols': template,
     '--min': `${least}px`,

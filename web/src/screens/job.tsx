@@ -1,5 +1,6 @@
 // The page of one job: what it does and why, its workers, logs, events and manifest.
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
@@ -174,11 +175,9 @@ const WARNINGS: Record<string, string> = {
 };
 
 // The pages have no terminal. They offer the command that opens one.
-function shellOf(row: WorkloadRow, pod: string): string {
-  return `swell exec -it -n ${row.namespace} ${pod} -- sh`;
-}
-function copyShell(row: WorkloadRow, pod: string): void {
-  const command = shellOf(row, pod);
+const shellOf = (namespace: string, pod: string) => `swell exec -it -n ${namespace} ${pod} -- sh`;
+
+function copyShell(command: string): void {
   // Outside of a secure context there is no clipboard.
   const copied = navigator.clipboard?.writeText(command) ?? Promise.reject(new Error());
   copied.then(
@@ -223,7 +222,7 @@ const PLACE_COLUMNS: Column<JobMember>[] = [
     width: 130,
     filter: true,
   },
-  { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
+  { key: 'gpus', title: 'GPU index', value: (row) => row.gpus?.join(', '), width: 104, grow: 0.5, sparse: true },
   { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
   { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
 ];
@@ -247,6 +246,7 @@ const STATE_COLUMNS: Column<JobMember>[] = [
     width: 104,
     grow: 0.3,
     num: true,
+    sparse: true,
     spare: 9,
   },
   {
@@ -257,6 +257,7 @@ const STATE_COLUMNS: Column<JobMember>[] = [
     width: 134,
     grow: 0.3,
     num: true,
+    sparse: true,
     spare: 8,
   },
   {
@@ -268,7 +269,16 @@ const STATE_COLUMNS: Column<JobMember>[] = [
     grow: 0.4,
     spare: 4,
   },
-  { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true, spare: 5 },
+  {
+    key: 'exit',
+    title: 'Exit code',
+    value: (row) => row.exitCode,
+    width: 84,
+    grow: 0.2,
+    num: true,
+    sparse: true,
+    spare: 5,
+  },
   {
     key: 'message',
     title: 'Message',
@@ -280,28 +290,26 @@ const STATE_COLUMNS: Column<JobMember>[] = [
     ),
     width: 180,
     grow: 1.2,
+    sparse: true,
   },
 ];
 
-function Shell({ job, member }: { job: WorkloadRow; member: JobMember }) {
+function Shell({ namespace, member }: { namespace: string; member: JobMember }) {
   if (member.status !== 'Running') return <span class="muted">–</span>;
+  const command = shellOf(namespace, member.pod);
   return (
-    <Button
-      plain
-      label={`Copy command for a shell in ${member.pod}: ${shellOf(job, member.pod)}`}
-      onClick={() => copyShell(job, member.pod)}
-    >
+    <Button plain label={`Copy command for a shell in ${member.pod}: ${command}`} onClick={() => copyShell(command)}>
       Copy command
     </Button>
   );
 }
 
-function shellColumn(job: WorkloadRow): Column<JobMember> {
+function shellColumn(namespace: string): Column<JobMember> {
   return {
     key: 'shell',
     title: 'Shell',
     value: () => '',
-    cell: (row) => <Shell job={job} member={row} />,
+    cell: (row) => <Shell namespace={namespace} member={row} />,
     width: 156,
     grow: 0.2,
     spare: 1,
@@ -309,10 +317,16 @@ function shellColumn(job: WorkloadRow): Column<JobMember> {
 }
 
 function Workers({ data }: { data: JobData }) {
-  const exec = may('create', '', 'pods', data.summary.namespace, 'exec');
+  const { namespace, name } = data.summary;
+  const exec = may('create', '', 'pods', namespace, 'exec');
+  // Other columns would draw every row again with each update.
+  const columns = useMemo(
+    () => [...PLACE_COLUMNS, ...(exec ? [shellColumn(namespace)] : []), ...STATE_COLUMNS],
+    [exec, namespace],
+  );
   return (
     <Grid
-      name={`workers-${data.summary.name}`}
+      name={`workers-${name}`}
       label="Workers"
       rows={data.members}
       rowKey={(row) => `${row.pod} ${row.attempt ?? ''}`}
@@ -321,7 +335,7 @@ function Workers({ data }: { data: JobData }) {
       empty={
         <Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>
       }
-      columns={[...PLACE_COLUMNS, ...(exec ? [shellColumn(data.summary)] : []), ...STATE_COLUMNS]}
+      columns={columns}
     />
   );
 }

@@ -110,6 +110,7 @@ const COLUMNS: Column<NodeRow>[] = [
     ),
     width: 140,
     grow: 2,
+    sparse: true,
     spare: 3,
   },
   {
@@ -166,7 +167,7 @@ const COLUMNS: Column<NodeRow>[] = [
     num: true,
     spare: 5,
   },
-  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 8 },
+  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, sparse: true, spare: 8 },
   {
     key: 'cpu',
     title: 'CPU held',

@@ -76,6 +76,7 @@ const COLUMNS: Column<TreeRow>[] = [
       </span>
     ),
     width: 160,
+    roomy: 240,
     grow: 1.3,
   },
   {

@@ -33,8 +33,7 @@ function roundWait(seconds: number): number {
   return Math.floor(seconds / unit) * unit;
 }
 
-// How long a pending workload has waited, since a narrow table drops the column Wait first. Not for one that cannot
-// start: its cause needs the room.
+// How long a pending workload has waited. Not for one that cannot start: its cause needs the room.
 function WaitsFor({ row }: { row: WorkloadRow }) {
   const fails = row.statusText !== undefined && row.statusText !== row.status;
   const wait = row.waitsSince && !fails ? waitOf(row, now.value) : null;
@@ -47,7 +46,7 @@ function WaitsFor({ row }: { row: WorkloadRow }) {
 }
 
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
-  { key: 'name', title: 'Workload', value: (row) => row.name, width: 160, grow: 1.6 },
+  { key: 'name', title: 'Workload', value: (row) => row.name, width: 160, roomy: 180, grow: 1.6 },
   {
     key: 'status',
     title: 'Status',
@@ -74,6 +73,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
       </span>
     ),
     width: 170,
+    roomy: 250,
     grow: 2.4,
   },
   {
@@ -131,6 +131,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     cell: (row) => <ProgressCell row={row} />,
     width: 120,
     grow: 0.6,
+    sparse: true,
     spare: 2,
   },
   {
@@ -141,6 +142,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     width: 96,
     grow: 0.3,
     num: true,
+    sparse: true,
     spare: 10,
   },
   {
@@ -161,7 +163,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
     width: 96,
     grow: 0.3,
     num: true,
-    spare: 5,
+    hidden: true,
   },
   {
     key: 'run',

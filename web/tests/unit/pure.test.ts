@@ -717,6 +717,20 @@ test('a narrow column comes back where a wide one made room', () => {
   assert.deepEqual(keys(199), ['name']);
 });
 
+test('columns are left out until texts have room, but not the one that gives the order', () => {
+  const columns = [
+    { key: 'name', width: 100, roomy: 150 },
+    { key: 'reason', width: 100, roomy: 250 },
+    { key: 'kind', width: 100, spare: 1 },
+    { key: 'wait', width: 100, spare: 2 },
+  ];
+  const keys = (pixels: number, kept?: string) => fitting(columns, pixels, kept).map((one) => one.key);
+  assert.deepEqual(keys(600), ['name', 'reason', 'kind', 'wait']);
+  assert.deepEqual(keys(599), ['name', 'reason', 'kind']);
+  assert.deepEqual(keys(500, 'wait'), ['name', 'reason', 'wait']);
+  assert.deepEqual(keys(200), ['name', 'reason']);
+});
+
 test('ten projects have ten colours, and keep them when others come and go', () => {
   const taken = new Map<string, number>();
   const names = Array.from({ length: 11 }, (_, at) => `project-${at}`);
