@@ -1,5 +1,9 @@
 """`job.batches` says what is wrong with its arguments, and with a checkpoint of another script."""
 
+import functools
+import os
+import random
+import shutil
 import signal
 import unittest
 from types import SimpleNamespace
@@ -9,6 +13,16 @@ import support  # noqa: F401  (puts the SDK on the path)
 import swell
 from swell import loop
 from swell.loop import batches
+
+
+class Weight:
+    value = 0.0
+
+    def state_dict(self):
+        return {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = state["value"]
 
 
 class Kept:
@@ -21,7 +35,7 @@ class Kept:
 
 def job_with(checkpoint):
     return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint,
-                           checkpoints=SimpleNamespace(dir="/ckpt"), batch_size=SimpleNamespace(most=None))
+                           checkpoints=SimpleNamespace(dir="/ckpt"), batch_size=SimpleNamespace(most=None), _loops={})
 
 
 def first(job, keep):
@@ -105,6 +119,50 @@ class FinishTest(support.FolderTest):
             job.checkpoints = swell.CheckpointManager(self.path(folder))
             done = [job.finish() for _ in job.batches([1.0] * 4, 1, 1, {"kept": Kept()})]
             self.assertEqual(len(done), 1)
+
+    def test_a_second_loop_that_would_train_nothing_is_refused(self):
+        job = self.job()
+        begin = functools.partial(job.batches, [1.0] * 4, 1, 1, {"kept": Kept()})
+        self.assertEqual(len(list(begin())), 4)
+        with self.assertRaisesRegex(RuntimeError, 'give each loop of several a name, job.batches.*name="fold-1"'):
+            next(begin())
+        self.assertEqual(len(list(begin(name="other"))), 4)
+        for name in ("other", None):
+            with self.assertRaisesRegex(RuntimeError, "give each loop of several a name"):
+                next(begin(name=name))
+        with self.assertRaisesRegex(ValueError, "name='../a': expected letters, digits"):
+            next(begin(name="../a"))
+
+    def test_several_loops_resume_where_they_were(self):
+        def train(stop_in=None):
+            job, done = self.job(), []
+            for name in ("fold-1", "fold-2", "fold-3"):
+                weight = Weight()
+                for _ in job.batches([1.0] * 4, 1, 1, {"weight": weight}, name=name):
+                    weight.value += random.random()
+                    done.append((name, job.step))
+                    if done[-1] == stop_in:
+                        job.notice.note()
+                done.append(weight.value)
+            return done
+
+        random.seed(7)
+        undisturbed = train()
+        shutil.rmtree(self.path("checkpoints"))
+        random.seed(7)
+        with self.assertRaises(SystemExit) as stopped:
+            train(stop_in=("fold-2", 1))
+        self.assertEqual(stopped.exception.code, 143)
+        random.seed(8)
+        resumed = train()
+        self.assertEqual(resumed, undisturbed[4:5] + undisturbed[7:])
+        self.assertEqual(sorted(os.listdir(self.path("checkpoints"))), ["fold-1", "fold-2", "fold-3"])
+
+    def test_several_loops_of_ranks_that_come_and_go_are_refused(self):
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job = swell.Job(env=swell.Env(world=2), checkpoints=self.path("checkpoints"))
+        with self.assertRaisesRegex(RuntimeError, "^name='fold-1': ranks that join while the others train"):
+            next(job.batches([1.0], 1, 1, {"kept": Kept()}, name="fold-1"))
 
     def test_the_last_step_of_each_epoch_is_marked(self):
         for workers in (0, 2):

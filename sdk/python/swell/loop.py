@@ -14,21 +14,27 @@ What always holds:
 * Every record is trained once per epoch, however often the job is preempted or resized.
 * The gradient is that of the mean loss over the whole job's batch, also if ranks have shares of different size:
   `Job.parallel` weighs them.
+* Of several loops in one script each has a name, and a folder of checkpoints below the job's.
 * `Job.finish` ends the loop after the step in which all ranks call it, as the last epoch does.
 * A resumed run draws the same random numbers as an undisturbed one, unless the loader has worker processes.
 """
 
 import numbers
+import os
 import random
+import re
 import sys
 from collections import deque
 
 from swell import report
+from swell.checkpoint import CheckpointManager
+from swell.memory import MemoryCopies
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
 from swell.resize import is_lost_peer
 from swell.sampler import ResumableDistributedSampler
+from swell.saving import Saver
 from swell.stream import Stream
 from swell.weight import Weight
 
@@ -38,8 +44,9 @@ _STREAM_OPTIONS = {
 }
 
 
-def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
+def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options, name=None):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
+    _begin(job, name)
     _check_counts(batch_size, epochs)
     _check_options(loader_options)
     _check_keep(keep)
@@ -123,6 +130,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
     _part(job)
     job.progress.enter("done", step)
+    job._loops[name] = job.checkpoints.dir
 
 
 def _part(job):
@@ -153,6 +161,35 @@ def _tell_of_gradients(job):
         "batch apart within a step (the SDK's README, Accumulated gradients)"
     )
     return True
+
+
+def _begin(job, name):
+    """Each loop of several saves in a folder of its own. A resumed run finds the end of the earlier ones there."""
+    if name in job._loops if name else job.checkpoints.dir in job._loops.values():
+        # It would find that end, and train nothing.
+        raise RuntimeError(
+            "job.batches came to its end before, and checkpoints hold the place in one loop: give each loop of several "
+            'a name, job.batches(..., name="fold-1")'
+        )
+    if name is None:
+        return
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError(f"name={name!r:.80}: expected letters, digits, dots and dashes, since a folder gets it")
+    if job.env.elastic or (job.env.distributed and not job.env.under_agent):
+        # A member that joins gets the state of the loop that the others are in, and begins with the first.
+        raise RuntimeError(
+            f"name={name!r}: ranks that join while the others train know one loop alone; start several loops with "
+            "python -m swell.launch, which starts all ranks again, or as a job each"
+        )
+    job.flush()
+    if job._has_copies:
+        job._saver.remove_copies()
+    job._folder = job._folder or job.checkpoints.dir
+    job.checkpoints = CheckpointManager(os.path.join(job._folder, name))
+    job._memory = MemoryCopies(job.checkpoints.dir)
+    job._saver = Saver(job.checkpoints, job._memory)
+    job._saved_step = None
+    job._has_copies = job._memory_prepared = False
 
 
 def _check_counts(batch_size, epochs):

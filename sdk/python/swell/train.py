@@ -83,6 +83,7 @@ class Job:
         self.epoch = 0  # the epoch that `batches` is in
         self.epoch_ends = False  # the step of `batches` under way is the last of its epoch
         self.finishing = False  # the step of `batches` under way is the last
+        self._loops, self._folder = {}, None  # of `batches` that ended: {name: folder}; the folder above those
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
         self.weight = Weight()  # of the current step of `batches`
@@ -438,17 +439,18 @@ class Job:
     def _can_recover(self, error):
         return self._group is not None and (is_lost_peer(error) or self._group.broken is not None)
 
-    def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
+    def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, name=None, **loader):
         """The batches of all epochs: `for batch in job.batches(...)`; see `swell.loop`.
 
         `batch_size`: records in a step of the whole job; each rank gets its share. `keep`: {name: object} with what a
         checkpoint must contain; each object has state_dict and load_state_dict. `seed`: of the order in which records
         are drawn, another one in each epoch. `checkpoint_every`: steps between two checkpoints, beside those that the
-        job makes by itself. `loader`: further options of torch's DataLoader, such as num_workers.
+        job makes by itself. `name`: of one of several such loops, whose checkpoints are in a folder of that name.
+        `loader`: further options of torch's DataLoader, such as num_workers.
         """
         from swell.loop import batches
 
-        return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
+        return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader, name)
 
     def finish(self):
         """Ends `batches` after the step under way, with a checkpoint. Call it on every rank, in the same step."""
