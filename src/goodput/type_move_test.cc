@@ -1,5 +1,7 @@
 #include "goodput/type_move.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace swell::goodput {

@@ -1,6 +1,8 @@
 // Fair shares: quotas first, then surplus by priority and weight, in whole GPUs.
 #include "sched/queues/fair_share.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "sched/past_use.h"
