@@ -89,8 +89,8 @@ struct SpreadConstraint {
   bool required = true;  // DoNotSchedule; else ScheduleAnyway
   std::vector<Requirement> selector;
   int32_t min_domains = 1;      // in fewer, the least of any domain counts as none
-  bool honors_affinity = true;  // nodes that the pod does not select are no domain
-  bool honors_taints = false;   // nor are those whose taints it does not tolerate
+  bool honors_affinity = true;  // leaves out nodes that the pod does not select
+  bool honors_taints = false;   // and those with taints that it does not tolerate
   bool operator==(const SpreadConstraint&) const = default;
 };
 
