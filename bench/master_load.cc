@@ -7,6 +7,7 @@
 // pauses between requests (0: not at all). Latencies are those of the requests.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -9,6 +9,7 @@
 // the room is gone meanwhile, it takes the annotation away, and the job starts where it can.
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "autoscaling/goodput_round.h"

@@ -2,6 +2,7 @@
 #include "autoscaling/goodput_scaler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 

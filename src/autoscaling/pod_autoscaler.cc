@@ -1,5 +1,6 @@
 #include "autoscaling/pod_autoscaler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 

@@ -1,6 +1,7 @@
 #include "autoscaling/target_autoscaler.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autoscaling/resource_use.h"
 #include "autoscaling/scale_target.h"

@@ -1,5 +1,7 @@
 #include "base/fair_queue.h"
 
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"

@@ -1,5 +1,7 @@
 #include "base/health.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/strings.h"
 

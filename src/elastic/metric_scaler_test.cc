@@ -1,5 +1,6 @@
 #include "elastic/metric_scaler.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 

@@ -1,5 +1,7 @@
 #include "goodput/step_model.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"

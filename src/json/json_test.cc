@@ -1,4 +1,5 @@
 // Tests of parsing, printing and the tree helpers.
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include "lab/explain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "base/strings.h"

@@ -1,6 +1,7 @@
 #include "lab/fair_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 

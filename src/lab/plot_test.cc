@@ -2,6 +2,7 @@
 #include "lab/plot.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <set>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
 #include "manager/testing/cluster_test_util.h"
 

@@ -1,6 +1,8 @@
 // The account of who held what: exact to the second, whole over restarts, bounded.
 #include "projects/usage_ledger.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"

@@ -1,6 +1,7 @@
 // Model: changes that arrive from watches, and what was assumed.
 #include "sched/model.h"
 
+#include "base/check.h"
 #include "sched/cycle/disruptions.h"
 #include "sched/record/recorder.h"
 #include "sched/state/state.h"

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "sched/state/device_kinds.h"
 #include "sched/state/shape.h"

@@ -1,5 +1,6 @@
 #include "scheduling/device_claims.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"

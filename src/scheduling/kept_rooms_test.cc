@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kube/api/meta/meta.h"
 #include "manager/testing/one_node_fixture.h"
 
 namespace swell::scheduling {

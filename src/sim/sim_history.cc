@@ -1,5 +1,7 @@
 #include "sim/sim_history.h"
 
+#include <utility>
+
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

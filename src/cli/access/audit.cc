@@ -1,4 +1,5 @@
 // swell audit: who did what in the cluster, and what was refused.
+#include <algorithm>
 
 #include "base/strings.h"
 #include "cli/commands.h"

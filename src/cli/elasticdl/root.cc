@@ -1,4 +1,5 @@
 // The whole of `elasticdl`.
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/elasticdl/elasticdl.h"
 

@@ -1,5 +1,6 @@
 #include "cli/nodes/node_check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/median.h"

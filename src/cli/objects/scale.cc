@@ -1,4 +1,5 @@
 // swell scale: another number of replicas for a job, between its bounds.
+#include <algorithm>
 #include <cstdint>
 
 #include "base/strings.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/interactive.h"

@@ -1,5 +1,6 @@
 #include "cli/pods/exec_in.h"
 
+#include "base/strings.h"
 #include "cli/commands.h"
 
 namespace swell::cli {

@@ -1,6 +1,7 @@
 // swell project: who is guaranteed how much, and of which nodes.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "base/strings.h"

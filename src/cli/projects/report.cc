@@ -2,9 +2,11 @@
 // account (kube/client/usage_record.h).
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/commands.h"

@@ -1,5 +1,7 @@
 #include "cli/slurm/batch_flags.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "base/words.h"
 

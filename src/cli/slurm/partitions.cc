@@ -1,6 +1,7 @@
 #include "cli/slurm/partitions.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/slurm/job_info.h"

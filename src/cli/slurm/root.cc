@@ -1,6 +1,7 @@
 // The whole of `swell slurm`: Slurm's commands, and links that give them their own names.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 

@@ -1,6 +1,7 @@
 // sshare: what each project may have, has and had.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/strings.h"
 #include "cli/slurm/fields.h"

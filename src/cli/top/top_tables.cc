@@ -1,5 +1,6 @@
 // swell top node, job, project: who has the CPUs, the memory and the GPUs, by what is requested.
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/commands.h"

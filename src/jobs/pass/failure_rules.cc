@@ -1,6 +1,7 @@
 #include "jobs/pass/failure_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/strings.h"

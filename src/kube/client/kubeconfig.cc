@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 

@@ -2,7 +2,10 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstring>
+#include <set>
 
 #include "base/strings.h"
 #include "kube/images/reference.h"

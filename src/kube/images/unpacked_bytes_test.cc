@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
 // When a container alone starts again: its own policy and its rules, before what the pod says.
+#include <string_view>
 
 #include "kube/node/agent_fixture.h"
 

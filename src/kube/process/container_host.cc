@@ -1,5 +1,6 @@
 #include "kube/process/container_host.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 

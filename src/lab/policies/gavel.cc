@@ -9,6 +9,7 @@
 //
 // Throughputs are true ones, as in the published simulators. Follows Sia's artefact.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <tuple>
 

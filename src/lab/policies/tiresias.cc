@@ -1,6 +1,7 @@
 // Tiresias (NSDI'19) as the authors of Pollux simulate it: two queues by attained service, first
 // come first served inside a queue, preemption, no promotion.
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "lab/free_gpus.h"

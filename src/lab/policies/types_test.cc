@@ -1,4 +1,5 @@
 // Clusters with GPUs of several types, and Sia's rules.
+#include <cmath>
 #include <map>
 #include <set>
 

@@ -1,5 +1,7 @@
 #include "ops/access/secret_keys.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/net/tls/secret_box.h"

@@ -1,6 +1,7 @@
 // swell images list, pull, import, export, remove, explain.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <set>

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/node_commands.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "json/value.h"
 #include "ops/install/install_objects.h"
 

@@ -1,5 +1,6 @@
 #include "sched/record/keyframe.h"
 
+#include <array>
 #include <utility>
 
 namespace swell::sched {

@@ -1,4 +1,5 @@
 // State's pools: which node is in which, which a queue's work belongs to, and its limits there.
+#include "base/check.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {

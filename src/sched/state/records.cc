@@ -1,6 +1,7 @@
 // State's records: finding, making and freeing them, and interning what pods say.
 #include <cmath>
 
+#include "base/check.h"
 #include "sched/state/state.h"
 #include "sched/state/unhealthy.h"
 

@@ -1,6 +1,8 @@
 // Jobs that stand in one line are served as if each stood alone.
 #include "sched/state/waiting_lines.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"

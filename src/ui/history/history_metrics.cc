@@ -1,5 +1,7 @@
 #include "ui/history/history_metrics.h"
 
+#include <array>
+#include <string>
 #include <string_view>
 
 namespace swell::ui {

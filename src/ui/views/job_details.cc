@@ -1,5 +1,6 @@
 #include "ui/views/job_details.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 

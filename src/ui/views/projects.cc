@@ -1,5 +1,6 @@
 // The view `projects`: what each project is guaranteed, holds, wants and would get.
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "cli/views/project_view.h"

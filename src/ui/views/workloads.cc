@@ -1,5 +1,6 @@
 // The view `workloads`: one row per job of any kind.
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "base/strings.h"

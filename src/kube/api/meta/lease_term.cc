@@ -1,5 +1,7 @@
 #include "kube/api/meta/lease_term.h"
 
+#include <vector>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 

@@ -1,5 +1,6 @@
 #include "kube/api/objects/failure.h"
 
+#include <algorithm>
 #include <csignal>
 #include <tuple>
 

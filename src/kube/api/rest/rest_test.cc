@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "base/strings.h"
 
 namespace swell::api {
 namespace {

@@ -1,6 +1,7 @@
 // ValidateAgainst: schemas' own rules, worded as Kubernetes words them for custom resources.
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/strings.h"

@@ -1,5 +1,6 @@
 // Rules of configuration.
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -1,4 +1,5 @@
 // Rules of what failures and successes of pods mean to a job.
+#include <algorithm>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -1,5 +1,6 @@
 #include "kube/apiserver/access/project_parent.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/strings.h"

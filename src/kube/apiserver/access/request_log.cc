@@ -1,5 +1,7 @@
 #include "kube/apiserver/access/request_log.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/audit_event.h"

@@ -1,5 +1,6 @@
 #include "kube/apiserver/access/system_marks.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/strings.h"

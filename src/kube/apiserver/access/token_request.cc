@@ -1,6 +1,7 @@
 // Tokens for service accounts: POST serviceaccounts/x/token, and secrets that hold one.
 #include <algorithm>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"

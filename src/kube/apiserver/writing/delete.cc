@@ -1,5 +1,7 @@
 #include "kube/apiserver/writing/delete.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"

@@ -1,5 +1,6 @@
 #include "kube/controllers/cluster/node_lifecycle.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/strings.h"

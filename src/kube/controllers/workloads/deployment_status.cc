@@ -1,5 +1,6 @@
 // What a Deployment says about itself: counts, and the conditions Available, Progressing and
 // ReplicaFailure.
+#include <algorithm>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"

@@ -2,12 +2,14 @@
 // HttpServer on its own thread, asked through HttpTransport. Everything waits on events, port 0.
 
 #include <functional>
+#include <map>
 #include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "json/value.h"
 #include "kube/api/rest/sink_capabilities.h"
 #include "kube/client/client.h"
 #include "kube/edge/http/http_front.h"

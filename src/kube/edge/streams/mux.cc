@@ -3,6 +3,7 @@
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace swell::edge {
 namespace {

@@ -1,6 +1,7 @@
 #include "kube/net/http/http1_codec.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 

@@ -1,6 +1,7 @@
 #include "kube/process/files/cdi.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/file.h"
 #include "base/strings.h"

@@ -9,7 +9,9 @@
 
 #include "base/file.h"
 #include "base/nearest_word.h"
+#include "base/programs.h"
 #include "base/strings.h"
+#include "json/yaml.h"
 #include "kube/process/files/program_files.h"
 #include "kube/process/shim/shim_spec.h"
 

@@ -1,6 +1,7 @@
 // The health of GPUs, by a fake of NVIDIA's management library.
 #include "kube/process/machine/gpu_check.h"
 
+#include <cstring>
 #include <functional>
 
 #include <gtest/gtest.h>

@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"
