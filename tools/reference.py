@@ -85,7 +85,8 @@ def schema_types(text):
             package = line.split()[1]
         match = re.match(r"type (\w+)([^:]*): (.*)", line)
         if match:
-            current = []
+            other = re.search(r"\bwith=(\w+)", match.group(2))
+            current = list(types[other.group(1), package][1]) if other else []
             types[match.group(1), package] = (match.group(3), current)
             continue
         match = re.match(r"  (\S+) (\[[^\]]*\]|\{[^}]*\}|\S+?)((?: [^:]*)?): (.*)", line)

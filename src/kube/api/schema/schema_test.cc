@@ -339,6 +339,8 @@ type Root: The root.
   again Root: Itself.
   n int32 min=-1 max=5 default=3: A number.
   state string enum=On|Off:
+type More with=Leaf: A leaf with more.
+  y int32: Another.
 package a.c
 copy Root from a.b
 )"});
@@ -360,6 +362,11 @@ copy Root from a.b
   EXPECT_EQ(root->Field("n")->schema->minimum, "-1");
   EXPECT_EQ(json::Print(*root->Field("n")->default_value), "3");
   EXPECT_EQ(root->Field("state")->schema->enum_values, (std::vector<std::string>{"On", "Off"}));
+  const SchemaPtr more = library.Find("a.b.More");
+  ASSERT_EQ(more->fields.size(), 2u);
+  EXPECT_TRUE(more->Field("x")->required);
+  EXPECT_EQ(more->fields[1].name, "y");
+  EXPECT_FALSE(more->preserve_unknown);
   EXPECT_EQ(library.Find("a.c.Root")->name, "a.c.Root");
   EXPECT_EQ(library.Find("a.c.Leaf"), nullptr);
 }

@@ -127,13 +127,20 @@ SchemaPtr SchemaLibrary::Build(const std::string& full_name, Entry& entry) {
   schema->type = SchemaType::kObject;
   schema->name = full_name;
   schema->nullable = true;
+  constexpr std::string_view kWith = "with=";
   for (std::string_view mark = NextWord(head); !mark.empty(); mark = NextWord(head)) {
+    if (mark.starts_with(kWith)) {
+      const SchemaPtr other = Resolve(mark.substr(kWith.size()), entry.package);
+      SWELL_CHECK_MSG(other != nullptr, entry.head);
+      schema->fields = other->fields;
+      continue;
+    }
     SWELL_CHECK_MSG(mark == "atomic" || mark == "preserve", entry.head);
     schema->atomic = schema->atomic || mark == "atomic";
     schema->preserve_unknown = schema->preserve_unknown || mark == "preserve";
   }
   entry.building = schema.get();
-  schema->fields.reserve(entry.lines.size() + 2);
+  schema->fields.reserve(schema->fields.size() + entry.lines.size() + 2);
   if (word == "kind") {
     for (std::string_view line :
          {"  apiVersion string: The group and version that this object is written in.",

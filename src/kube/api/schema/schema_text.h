@@ -3,7 +3,8 @@
 //   package io.k8s.api.core.v1             every type below gets this prefix
 //   copy Event from io.k8s.api.core.v1     the same type under this package's name, too
 //   type Name [MARK...]: one sentence      a struct; marks: `atomic`, server-side apply replaces
-//                                          it whole; `preserve`, unknown fields are kept
+//                                          it whole; `preserve`, unknown fields are kept;
+//                                          `with=OTHER`, OTHER's fields come before its own
 //   kind Name: one sentence                a struct with apiVersion and kind of its own
 //     field[!] TYPE [#N[.M][*]] [FLAG...]: one sentence
 //
