@@ -49,9 +49,9 @@ constexpr ForeignKind kForeignKinds[] = {
     {"kueue.x-k8s.io", "ResourceFlavor",
      "nodes that are alike are a NodePool here: swell nodepool create NAME"},
     {"kueue.x-k8s.io", "", kProjectInstead},
-    {"run.ai", "DistributedWorkload", "runai submit-dist makes such workloads here"},
-    {"run.ai", "InferenceWorkload", "runai inference submit makes such workloads here"},
-    {"run.ai", "", "it has TrainingWorkload and InteractiveWorkload in run.ai/v2alpha1"},
+    {"run.ai", "",
+     "it has TrainingWorkload, InteractiveWorkload, DistributedWorkload and InferenceWorkload in "
+     "run.ai/v2alpha1"},
     {"training.kubedl.io", "ElasticDLJob",
      "elasticdl train makes an ElasticDLJob of elasticdl.org"},
     {"training.kubedl.io", "", kJobInstead},

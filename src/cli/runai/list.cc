@@ -161,9 +161,11 @@ class ListJobsAction final : public Action {
   }
 
   static bool IsOf(const JobView& job, const WorkloadType& type) {
-    if (!type.kind.empty() && job.kind->kind != type.kind) return false;
+    const std::string_view framework = json::GetString(*job.object, {"spec", "jobType"});
+    const bool distributed = job.kind->kind == "DistributedWorkload";
+    if (!type.kind.empty() && (distributed ? framework : job.kind->kind) != type.kind) return false;
     if (type.training != Training::kAny &&
-        IsStandard(*job.kind) != (type.training == Training::kStandard)) {
+        (!distributed && IsStandard(*job.kind)) != (type.training == Training::kStandard)) {
       return false;
     }
     if (type.workload.empty()) return true;

@@ -19,6 +19,7 @@
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
+#include "kube/api/objects/runai_workload.h"
 
 namespace swell::cli {
 namespace {
@@ -297,6 +298,7 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
     // A TrainJob says how many nodes it has, a Job how many pods run at once.
     int64_t n = json::GetInt(job, {"spec", "parallelism"},
                              json::GetInt(job, {"spec", "trainer", "numNodes"}, 1));
+    if (!kind.workload.empty()) n = api::WorkloadMembers(api::Spec(job));
     all.push_back({.role = "", .replicas = n, .least = n, .most = n});
     return all;
   }

@@ -138,6 +138,26 @@ spec:
   ASSERT_TRUE(cluster_.Until([&] { return History().starts_with("Failed."); })) << History();
 }
 
+TEST_F(CronTest, TheMasterBesideASpecIsTheRunsToo) {
+  cluster_.Create(R"(
+apiVersion: apps.kubedl.io/v1alpha1
+kind: Cron
+metadata: {name: tick}
+spec:
+  schedule: '* * * * *'
+  template:
+    apiVersion: run.ai/v2alpha1
+    kind: DistributedWorkload
+    workload:
+      masterSpec: {command: {value: lead}}
+      spec: {image: {value: x}, jobType: PyTorchJob}
+)");
+  cluster_.Run(kMinute);
+  const auto runs = cluster_.List({"run.ai", "v2alpha1", "distributedworkloads", true});
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(json::GetString(*runs.front(), {"masterSpec", "command", "value"}), "lead");
+}
+
 TEST_F(CronTest, AllowStartsOneEachTime) {
   cluster_.Create(CronYaml(""));
   cluster_.Run(3 * kMinute);

@@ -62,7 +62,6 @@ Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at) {
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "apiVersion", api_version));
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "kind", kind));
   // Fields that only the server sets (uid, status) are not copied.
-  const json::Value* spec = json::Find(*workload, {"spec"});
   json::Object labels = api::Labels(*workload);
   labels[kCronNameLabel] = api::Name(cron);
   const std::string_view named = api::Name(*workload);
@@ -76,7 +75,11 @@ Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at) {
                          {"labels", std::move(labels)},
                          {"annotations", api::Annotations(*workload)},
                          {"ownerReferences", json::Array{api::MakeOwnerReference(cron)}}});
-  if (spec != nullptr) json::Set(run.job, {"spec"}, *spec);
+  // A Run:ai workload has its master beside its spec.
+  for (std::string_view part : {"spec", "masterSpec"}) {
+    const json::Value* said = json::Find(*workload, {part});
+    if (said != nullptr) json::Set(run.job, {part}, *said);
+  }
   return run;
 }
 

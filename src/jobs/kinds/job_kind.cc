@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/runai_workload.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/gpu_request.h"
@@ -33,6 +34,29 @@ bool Says(const json::Value& spec, std::string_view path) {
     if (found == nullptr) return false;
   }
   return true;
+}
+
+// Fields of Run:ai's workloads.
+void AddIgnoredOfWorkload(const json::Value& body, std::vector<std::string>& ignored) {
+  for (const auto& port : api::WorkloadItems(body, "ports")) {
+    for (std::string_view own : {"toolName", "toolType"}) {
+      if (json::Find(port.value(), {"value", own}) == nullptr) continue;
+      const std::string_view of(port.key().data(), port.key().size());
+      ignored.push_back(StrCat("spec.ports.items.", of, ".value.", own));
+    }
+  }
+  auto says = [&body](std::string_view field) {
+    return api::WorkloadValue(body, field) != nullptr;
+  };
+  auto add = [&](std::string_view field) {
+    if (says(field)) ignored.push_back(StrCat("spec.", field));
+  };
+  for (std::string_view field : {"userId", "username", "isPrivateServiceUrl"}) add(field);
+  if (api::WorkloadSwitch(body, "runAsUser") && !says("runAsUid")) add("runAsUser");
+  // Servers whose number is fixed are not scaled in Run:ai either.
+  const int64_t least = api::WorkloadMembers(body);
+  if (json::GetInt(body, {"maxScale", "value"}, least) <= least) return;
+  for (std::string_view field : {"maxScale", "metric", "metricName", "target", "class"}) add(field);
 }
 
 }  // namespace
@@ -340,13 +364,7 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     }
     ignored.push_back(StrCat("spec.plugins.pytorch[", i, "]"));
   }
-  for (const auto& port : json::GetObject(job, {"spec", "ports", "items"})) {
-    for (std::string_view own : {"toolName", "toolType"}) {
-      if (json::Find(port.value(), {"value", own}) == nullptr) continue;
-      const std::string_view of(port.key().data(), port.key().size());
-      ignored.push_back(StrCat("spec.ports.items.", of, ".value.", own));
-    }
-  }
+  AddIgnoredOfWorkload(api::Spec(job), ignored);
   for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
     if (api::Annotation(job, key).empty()) continue;
     ignored.push_back(StrCat("metadata.annotations[", key, "]"));

@@ -17,6 +17,7 @@ using client::resources::kServices;
 using manager::TestCluster;
 
 const client::Resource kTraining{"run.ai", "v2alpha1", "trainingworkloads", true};
+const client::Resource kInference{"run.ai", "v2alpha1", "inferenceworkloads", true};
 
 std::string Workload(std::string_view kind, std::string_view spec) {
   return StrCat("{apiVersion: run.ai/v2alpha1, kind: ", kind,
@@ -32,7 +33,7 @@ class RunaiJobTest : public ::testing::Test {
     cluster_.Create(
         "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, "
         "spec: {namespace: default, resources: {gpu: {quota: 8}}}}");
-    for (const char* name : {"train", "interactive"}) {
+    for (const char* name : {"train", "interactive", "inference"}) {
       if (cluster_.Get(client::resources::kPriorityClasses, name)) continue;
       cluster_.Create(
           StrCat("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: "
@@ -49,11 +50,11 @@ class RunaiJobTest : public ::testing::Test {
     return pod_ ? json::GetArray(*pod_, {"spec", "containers"})[0] : kNone;
   }
   // What the rules say of a training workload; empty: nothing is wrong with it.
-  static std::string Wrong(std::string_view spec) {
-    const auto documents = json::ParseYaml(Workload("TrainingWorkload", spec));
+  static std::string Wrong(std::string_view spec, std::string_view kind = "TrainingWorkload") {
+    const auto documents = json::ParseYaml(Workload(kind, spec));
     const JobRules rules;
     const Status status =
-        rules.Check(*rules.Find("run.ai", "trainingworkloads"), documents->front());
+        rules.Check(*rules.Find("run.ai", ToLower(kind) + "s"), documents->front());
     return status.ok() ? "" : std::string(status.message());
   }
 
@@ -194,6 +195,78 @@ TEST_F(RunaiJobTest, AServiceThatCannotBeMadeIsTold) {
   EXPECT_TRUE(Run(1)) << "its pod runs all the same";
 }
 
+TEST_F(RunaiJobTest, ServersStartOneByOneAndStartAgain) {
+  Start();
+  cluster_.Create(
+      Workload("InferenceWorkload",
+               "gpu: {value: 3}, minScale: {value: 3}, maxScale: {value: 4}, metric: {value: "
+               "concurrency}, target: {value: 80}, ports: {items: {web: {value: {container: "
+               "8000}}}}"));
+  // Two of them fit on the node, and they serve.
+  ASSERT_TRUE(Run(2));
+  const json::Value& container = Container("job-server-0");
+  EXPECT_EQ(json::GetInt(json::GetArray(container, {"ports"})[0], {"containerPort"}), 8000);
+  EXPECT_EQ(api::Label(*pod_, api::keys::kWorkload), "inference");
+  EXPECT_EQ(json::GetString(*pod_, {"spec", "restartPolicy"}), "Always");
+  EXPECT_EQ(json::GetString(*pod_, {"spec", "priorityClassName"}), "inference");
+  const json::SharedValue service = cluster_.Get(kServices, "default/job");
+  ASSERT_TRUE(service);
+  EXPECT_EQ(json::GetString(*service, {"spec", "selector", api::keys::kJobRole}), "server");
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.maxScale, spec.metric, spec.target");
+
+  ASSERT_TRUE(cluster_.Patch(kInference, "default/job", "{spec: {minScale: {value: 1}}}").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
+  ASSERT_TRUE(cluster_.Patch(kInference, "default/job", "{spec: {minScale: {value: 2}}}").ok());
+  EXPECT_TRUE(Run(2));
+}
+
+TEST_F(RunaiJobTest, ServersOfAFixedNumberIgnoreNoField) {
+  Start();
+  cluster_.Create(
+      Workload("InferenceWorkload",
+               "minScale: {value: 1}, maxScale: {value: 1}, metric: {value: latency}, "
+               "serviceType: {value: NodePort}, ports: {items: {web: {value: {container: 80}}}}"));
+  ASSERT_TRUE(Run(1));
+  EXPECT_EQ(cluster_.Events("FieldIgnored"), 0);
+  EXPECT_EQ(json::GetString(*cluster_.Get(kServices, "default/job"), {"spec", "type"}), "NodePort");
+}
+
+TEST_F(RunaiJobTest, ServersThatCannotBeAreRefused) {
+  const auto wrong = [](std::string_view spec) { return Wrong(spec, "InferenceWorkload"); };
+  const std::string port = "ports: {items: {web: {value: {container: 80}}}}";
+  EXPECT_EQ(wrong(port), "");
+  EXPECT_EQ(wrong("minScale: {value: 1}"), "spec.ports: Required value: where the servers listen");
+  EXPECT_EQ(wrong(StrCat("minScale: {value: 0}, ", port)),
+            "spec.minScale.value: Invalid value: 0: must be between 1 and 10000: servers are not "
+            "scaled by their load, so nothing would start one");
+  EXPECT_EQ(wrong(StrCat("minScale: {value: 3}, maxScale: {value: 2}, ", port)),
+            "spec.maxScale.value: Invalid value: 2: must be at least minScale, 3");
+  EXPECT_EQ(wrong(StrCat("serviceType: {value: nodeport}, ", port)),
+            "spec.serviceType.value: Invalid value: \"nodeport\": must be ClusterIP, NodePort, "
+            "LoadBalancer or ExternalUrl");
+}
+
+TEST_F(RunaiJobTest, APodHasWhatItsWorkloadSaysOfNodeAndUser) {
+  Start();
+  cluster_.Create(
+      Workload("TrainingWorkload",
+               "gpuDevices: {value: 2}, nodePools: {value: default}, hostIpc: {value: true}, "
+               "runAsUser: {value: true}, supplementalGroups: {value: '10;20'}, username: {value: "
+               "ada}, usage: Submit, autoDeletionTimeAfterCompletionSeconds: {value: 20}"));
+  ASSERT_TRUE(Run(1));
+  const json::Value& container = Container("job-worker-0");
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "nvidia.com/gpu"}), "2");
+  EXPECT_TRUE(json::GetBool(*pod_, {"spec", "hostIPC"}));
+  EXPECT_EQ(json::Print(*json::Find(*pod_, {"spec", "securityContext", "supplementalGroups"})),
+            "[10,20]");
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.username, spec.runAsUser");
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kTraining, "default/job"); }))
+      << "it is kept for some seconds only";
+}
+
 TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
   EXPECT_EQ(Wrong("gpu: {value: '2'}"), "");
   EXPECT_EQ(Wrong("name: {value: other}"),
@@ -203,6 +276,14 @@ TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
             "such as 0.5");
   EXPECT_EQ(Wrong("gpu: {value: 1}, gpuMemory: {value: 4G}"),
             "spec.gpuMemory: Forbidden: spec.gpu says how many GPUs there are");
+  EXPECT_EQ(Wrong("gpuDevices: {value: 1}, gpu: {value: 1}"),
+            "spec.gpuDevices: Forbidden: spec.gpu says how many GPUs there are");
+  EXPECT_EQ(Wrong("supplementalGroups: {value: '10,20'}"),
+            "spec.supplementalGroups.value: Invalid value: \"10,20\": must be group IDs such as "
+            "10;20");
+  EXPECT_EQ(Wrong("usage: Template"),
+            "spec.usage: Invalid value: \"Template\": must be Submit: templates are not stored; "
+            "keep the manifest instead");
   EXPECT_EQ(Wrong("memory: {value: lots}"),
             "spec.memory.value: Invalid value: \"lots\": must be an amount such as 2, 500m or 8Gi");
   EXPECT_EQ(Wrong("command: {value: \"sh -c 'a\"}"),

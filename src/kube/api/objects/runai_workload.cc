@@ -1,5 +1,7 @@
 #include "kube/api/objects/runai_workload.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace swell::api {
@@ -23,6 +25,7 @@ const json::Object& WorkloadItems(const json::Value& body, std::string_view fiel
 }
 
 std::vector<WorkloadPort> WorkloadPorts(const json::Value& body) {
+  const std::string_view usual = json::GetString(body, {"serviceType", "value"}, "ClusterIP");
   std::vector<WorkloadPort> ports;
   for (const auto& item : WorkloadItems(body, "ports")) {
     const json::Value* value = json::Find(item.value(), {"value"});
@@ -33,10 +36,37 @@ std::vector<WorkloadPort> WorkloadPorts(const json::Value& body) {
     port.container = json::GetInt(*value, {"container"});
     port.outer_field = json::Find(*value, {"external"}) != nullptr ? "external" : "container";
     port.outer = json::GetInt(*value, {port.outer_field});
-    port.type = json::GetString(*value, {"serviceType"}, "ClusterIP");
+    port.type = json::GetString(*value, {"serviceType"}, usual);
     ports.push_back(std::move(port));
   }
   return ports;
+}
+
+int64_t WorkloadWorkers(const json::Value& body) {
+  return json::GetInt(body, {"workers", "value"}, 1);
+}
+
+int64_t WorkloadMembers(const json::Value& body) {
+  const std::string_view framework = json::GetString(body, {"jobType"});
+  if (framework.empty()) return json::GetInt(body, {"minScale", "value"}, 1);
+  return WorkloadWorkers(body) + (framework == "JAXJob" ? 0 : 1);
+}
+
+json::Value WithMasterSpec(const json::Value& body, const json::Value& master) {
+  constexpr std::string_view kGpuFields[] = {"gpu", "gpuDevices", "gpuMemory"};
+  const auto says = [&master](std::string_view field) {
+    return json::Find(master, {field}) != nullptr;
+  };
+  json::Value merged = body;
+  if (std::ranges::any_of(kGpuFields, says)) {
+    for (std::string_view field : kGpuFields) json::Remove(merged, {field});
+  }
+  if (master.is_object()) {
+    for (const auto& [key, value] : master.get_object()) {
+      json::Set(merged, {std::string_view(key.data(), key.size())}, value);
+    }
+  }
+  return merged;
 }
 
 }  // namespace swell::api

@@ -30,4 +30,12 @@ struct WorkloadPort {
 };
 std::vector<WorkloadPort> WorkloadPorts(const json::Value& body);
 
+// The workers of a DistributedWorkload, beside their master.
+int64_t WorkloadWorkers(const json::Value& body);
+// The pods of the workload, of any kind.
+int64_t WorkloadMembers(const json::Value& body);
+// What the master of a DistributedWorkload is: as its workers, but for what `master` says. One
+// field that says GPUs replaces them all.
+json::Value WithMasterSpec(const json::Value& body, const json::Value& master);
+
 }  // namespace swell::api

@@ -38,5 +38,28 @@ TEST(RunaiWorkloadTest, APortsServiceHasTheExternalOneElseTheContainers) {
   EXPECT_EQ(ports[1].type, "ClusterIP");
 }
 
+TEST(RunaiWorkloadTest, APortHasTheTypeOfItsWorkload) {
+  const json::Value body = J(R"({"serviceType":{"value":"NodePort"},"ports":{"items":{
+      "a":{"value":{"container":1}},"b":{"value":{"container":2,"serviceType":"ClusterIP"}}}}})");
+  const std::vector<WorkloadPort> ports = WorkloadPorts(body);
+  EXPECT_EQ(ports[0].type, "NodePort");
+  EXPECT_EQ(ports[1].type, "ClusterIP");
+}
+
+TEST(RunaiWorkloadTest, CountsItsPods) {
+  EXPECT_EQ(WorkloadMembers(J("{}")), 1);
+  EXPECT_EQ(WorkloadMembers(J(R"({"minScale":{"value":3}})")), 3);
+  EXPECT_EQ(WorkloadMembers(J(R"({"jobType":"MPIJob","workers":{"value":3}})")), 4);
+  EXPECT_EQ(WorkloadMembers(J(R"({"jobType":"JAXJob"})")), 1);
+}
+
+TEST(RunaiWorkloadTest, AMasterReplacesWhatItSays) {
+  const json::Value merged =
+      WithMasterSpec(J(R"({"image":{"value":"i"},"gpu":{"value":1},"cpu":{"value":1}})"),
+                     J(R"({"cpu":{"value":2},"gpuMemory":{"value":"4G"}})"));
+  EXPECT_EQ(json::Print(merged),
+            R"({"image":{"value":"i"},"cpu":{"value":2},"gpuMemory":{"value":"4G"}})");
+}
+
 }  // namespace
 }  // namespace swell::api

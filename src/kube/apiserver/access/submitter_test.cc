@@ -555,6 +555,22 @@ TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
   EXPECT_EQ(api::Annotation(fetching, "swell.dev/user"), "alice");
 }
 
+TEST_F(SubmitterTest, WhoEditsAMasterBesideTheSpecBecomesTheSubmitter) {
+  const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads";
+  Must(kAlice, "POST", all,
+       R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload","metadata":{"name":"d"},)"
+       R"("spec":{"image":{"value":"i"},"jobType":"PyTorchJob"},)"
+       R"("masterSpec":{"command":{"value":"a"}}})");
+  const std::string one = all + "/d";
+  const json::Value paused = Must(kBob, "PATCH", one, R"({"spec":{"suspend":true}})");
+  EXPECT_EQ(api::Annotation(paused, "swell.dev/user"), "alice");
+  const json::Value edited =
+      Must(kBob, "PATCH", one, R"({"masterSpec":{"command":{"value":"b"}}})");
+  EXPECT_EQ(api::Annotation(edited, "swell.dev/user"), "bob");
+  const json::Value removed = Must(kAlice, "PATCH", one, R"({"masterSpec":null})");
+  EXPECT_EQ(api::Annotation(removed, "swell.dev/user"), "alice");
+}
+
 TEST_F(SubmitterTest, WhoAddsAVolumeBecomesTheSubmitterWhateverItIsCalled) {
   const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
   for (const char* name : {"replicas", "suspend"}) {

@@ -218,6 +218,12 @@ bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
   if (work == Work::kJob && api::Annotation(object, kCode) != api::Annotation(old, kCode)) {
     return true;
   }
+  // The master of a Run:ai workload is beside the spec.
+  const auto master = [](const json::Value& of) {
+    const json::Value* found = json::Find(of, {"masterSpec"});
+    return found != nullptr ? *found : json::Value();
+  };
+  if (!json::Equal(master(object), master(old))) return true;
   const json::Value* now = json::Find(object, {"spec"});
   const json::Value* before = json::Find(old, {"spec"});
   if (now == nullptr || before == nullptr) return now != before;

@@ -37,11 +37,13 @@ AskedPorts PortsOfService(const json::Value& service) {
 // port.
 AskedPorts PortsOfWorkload(const json::Value& workload, std::string_view path) {
   AskedPorts ports;
-  const json::Value* body = json::Find(workload, {"spec"});
-  if (body == nullptr) return ports;
-  for (const api::WorkloadPort& port : api::WorkloadPorts(*body)) {
-    if (port.type != kBalanced) continue;
-    ports.push_back({StrCat(path, "spec.", port.item, ".", port.outer_field), port.outer});
+  for (std::string_view part : {"spec", "masterSpec"}) {
+    const json::Value* body = json::Find(workload, {part});
+    if (body == nullptr) continue;
+    for (const api::WorkloadPort& port : api::WorkloadPorts(*body)) {
+      if (port.type != kBalanced) continue;
+      ports.push_back({StrCat(path, part, ".", port.item, ".", port.outer_field), port.outer});
+    }
   }
   return ports;
 }

@@ -15,10 +15,10 @@ class MachinePortsTest : public UserTest {
  protected:
   MachinePortsTest() {
     const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
-    const Answer made =
-        As(kMaster, "POST", roles + "roles",
-           R"({"metadata":{"name":"all"},"rules":[{"apiGroups":["","run.ai","apps.kubedl.io"],)"
-           R"("resources":["services","trainingworkloads","crons"],"verbs":["*"]}]})");
+    const Answer made = As(
+        kMaster, "POST", roles + "roles",
+        R"({"metadata":{"name":"all"},"rules":[{"apiGroups":["","run.ai","apps.kubedl.io"],)"
+        R"("resources":["services","trainingworkloads","distributedworkloads","crons"],"verbs":["*"]}]})");
     EXPECT_EQ(made.status, 201) << made.text;
     const Answer bound =
         As(kMaster, "POST", roles + "rolebindings",
@@ -97,6 +97,16 @@ TEST_F(MachinePortsTest, WorkloadsChooseThePortsOfTheirServices) {
   // What an administrator gave stays.
   ASSERT_EQ(post(kMaster, "d", low).status, 201);
   EXPECT_EQ(As(kAlice, "PATCH", path + "/d", R"({"spec":{"suspend":true}})").status, 200);
+
+  const Answer master =
+      As(kAlice, "POST", "/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads",
+         R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload","metadata":{"name":"e"},)"
+         R"("spec":{"image":{"value":"i"},"jobType":"PyTorchJob"},"masterSpec":{"serviceType":)"
+         R"({"value":"LoadBalancer"},"ports":{"items":{"web":{"value":{"container":22}}}}}})");
+  EXPECT_EQ(master.status, 403) << master.text;
+  EXPECT_NE(master.Message().find("masterSpec.ports.items.web.value.container: 22"),
+            std::string::npos)
+      << master.Message();
 
   const Answer cron =
       As(kAlice, "POST", "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons",
