@@ -423,6 +423,24 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
 }
 
+// An administrator acts for others; the server knows the names of everybody else.
+TEST_F(CliTest, WorkSaysWhoSubmittedIt) {
+  env_.getenv = [](const std::string& name) { return std::string(name == "USER" ? "ann" : ""); };
+  const auto user_of = [this](const std::string& kind) {
+    EXPECT_EQ(Run({"swell", "get", kind, "w", "-o", "json"}), 0) << err_;
+    return std::string(api::Annotation(json::Parse(out_).value(), "swell.dev/user"));
+  };
+  ASSERT_EQ(Run({"swell", "submit", "w", "-i", "i", "--", "true"}), 0) << err_;
+  EXPECT_EQ(user_of("pytorchjob"), "ann");
+  ASSERT_EQ(
+      Run({"swell", "submit", "w", "--force", "-i", "i", "-a", "swell.dev/user=bob", "--", "true"}),
+      0)
+      << err_;
+  EXPECT_EQ(user_of("pytorchjob"), "bob");
+  ASSERT_EQ(Run({"arena", "submit", "tf", "--name=w", "--image=i", "true"}), 0) << err_;
+  EXPECT_EQ(user_of("tfjob"), "ann");
+}
+
 TEST_F(CliTest, WordsBeforeTheDashesAreNoCommand) {
   EXPECT_EQ(Run({"swell", "submit", "fl", "--name", "other", "--image", "i", "--", "echo", "hi"}),
             2);

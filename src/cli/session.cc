@@ -1,5 +1,8 @@
 #include "cli/session.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/duration.h"
@@ -118,6 +121,13 @@ Result<std::string> UserName(Session& session, Api& api) {
       answer.ok() ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
                   : session.env().getenv("USER");
   return user.empty() ? "unknown" : user;
+}
+
+std::string LocalUser(Session& session) {
+  std::string user = session.env().getenv("USER");
+  if (!user.empty()) return user;
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
 std::string ErrorText(const Status& status) {

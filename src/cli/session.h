@@ -87,6 +87,9 @@ class Session {
 
 // The name of the user in the cluster; $USER if the server does not tell.
 Result<std::string> UserName(Session& session, Api& api);
+// $USER, or what this machine calls the user. Work that an administrator submits carries it, since
+// they act for others; the server knows the name of everybody else.
+std::string LocalUser(Session& session);
 
 // An error as people read it: one line, then one line per cause.
 std::string ErrorText(const Status& status);

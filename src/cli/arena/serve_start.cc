@@ -10,6 +10,7 @@
 #include "cli/jobs/priorities.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::arena {
 namespace {
@@ -205,6 +206,8 @@ class ServeStartAction : public Action {
     SWELL_RETURN_IF_ERROR(FillPorts());
     SWELL_RETURN_IF_ERROR(FillCommand());
     if (!config_data_.empty()) spec_.config_map = Name() + "-cm";
+    spec_.annotations.insert(spec_.annotations.begin(),
+                             {std::string(api::keys::kUser), LocalUser(session)});
     if (const std::string user = session.env().getenv("USER"); !user.empty()) {
       spec_.annotations.emplace_back("arena.kubeflow.org/username", user);
     }

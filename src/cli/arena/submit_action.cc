@@ -9,6 +9,7 @@
 #include "cli/views/project_view.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/net/tls/tls.h"
 
 namespace swell::cli::arena {
@@ -157,6 +158,8 @@ void SubmitAction::Mark(Session& session, int64_t gpus) {
     mark(spec_.annotations, "arena.kubeflow.org/username", user);
     mark(spec_.labels, "arena.kubeflow.org/uid", net::Sha256Hex(user).substr(0, 32));
   }
+  spec_.annotations.insert(spec_.annotations.begin(),
+                           {std::string(api::keys::kUser), LocalUser(session)});
   mark(spec_.annotations, "requestGPUsOfJobOwner", std::to_string(gpus));
 }
 

@@ -11,6 +11,7 @@
 #include "cli/jobs/priorities.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::elasticdl {
 namespace {
@@ -60,6 +61,7 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     flags_.ns = session.Namespace();
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, getenv));
+    json::Set(job, {"metadata", "annotations", api::keys::kUser}, LocalUser(session));
     SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
     SWELL_RETURN_IF_ERROR(CheckPriorities(*api));
     SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));

@@ -98,6 +98,7 @@ class SubmitAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    spec_.annotations.emplace_back(api::keys::kUser, LocalUser(session));
     SWELL_RETURN_IF_ERROR(Fill(std::move(words)));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     bool client_only = dry_run_ == "client";
@@ -294,7 +295,8 @@ class SubmitAction final : public Action {
       spec_.ports.push_back(*port);
     }
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
-    SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
+    SWELL_ASSIGN_OR_RETURN(const KeyValues annotations, ParsePairs(annotations_, "--annotation"));
+    spec_.annotations.insert(spec_.annotations.end(), annotations.begin(), annotations.end());
     SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
     SWELL_RETURN_IF_ERROR(FillVolumes());
     std::string word = ToLower(on_preemption_);

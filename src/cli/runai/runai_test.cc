@@ -546,6 +546,7 @@ TEST_F(RunaiTest, AProjectThatIsBeingDeletedTakesNoWork) {
 }
 
 TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
+  env_.getenv = [](const std::string& name) { return std::string(name == "USER" ? "ann" : ""); };
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8", "--command", "python a.py"}), 0) << err_;
   JobPod("Running", 8);
@@ -558,7 +559,7 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
             "NAME                STATUS   AGE  NODE    IMAGE                   TYPE   PROJECT    "
             "USER  GPUs Allocated (Requested)  PODs Running (Pending)  SERVICE URL(S)\n"
             "large-training-job  Running  3m   node-1  pytorch/pytorch:latest  Train  project-a  "
-            "-     8 (8)                       1 (0)                   http://10.1.0.5:8888\n");
+            "ann   8 (8)                       1 (0)                   http://10.1.0.5:8888\n");
   ASSERT_EQ(Run({"runai", "describe", "large-training-job", "--project", "project-a"}), 0) << err_;
   EXPECT_EQ(out_.substr(0, out_.find("\nEvents")),
             "NAME: large-training-job\n"
@@ -580,6 +581,7 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
             "FAILED PODS: 0\n"
             "IS DISTRIBUTED WORKLOAD: false\n"
             "CREATED BY CLI: true\n"
+            "USER: ann\n"
             "SERVICE URL(S): http://10.1.0.5:8888\n"
             "COMMAND LINE: runai submit large-training-job --project project-a --image "
             "pytorch/pytorch:latest --gpu 8 --command 'python a.py'\n"

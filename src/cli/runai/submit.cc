@@ -30,8 +30,6 @@ void Mark(KeyValues& pairs, std::string_view key, std::string value) {
   if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
 }
 
-std::string UserOf(Session& session) { return session.env().getenv("USER"); }
-
 class SubmitAction final : public Action {
  public:
   // A class that is given is version 2's: runai training submit.
@@ -180,7 +178,7 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(FillClass());
     SWELL_RETURN_IF_ERROR(FillAmounts());
     SWELL_RETURN_IF_ERROR(FillRest());
-    Mark(spec_.pod.annotations, api::keys::kUser, UserOf(session));
+    Mark(spec_.pod.annotations, api::keys::kUser, LocalUser(session));
     Mark(spec_.pod.annotations, api::keys::kCommandLine, session.global().command_line);
     return Status::Ok();
   }

@@ -300,7 +300,7 @@ class SubmitDistAction final : public Action {
     auto mark = [](KeyValues& pairs, std::string_view key, std::string value) {
       if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
     };
-    mark(spec_.annotations, api::keys::kUser, session.env().getenv("USER"));
+    mark(spec_.annotations, api::keys::kUser, LocalUser(session));
     mark(spec_.annotations, api::keys::kCommandLine, session.global().command_line);
     mark(spec_.labels, api::keys::kWorkload, "train");
     return Status::Ok();

@@ -1,8 +1,5 @@
 #include "cli/slurm/job_info.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -469,13 +466,6 @@ Result<std::vector<JobInfo>> ListRecords(Api& api, std::string_view ns) {
     if (auto record = InfoOfRecord(*map)) records.push_back(std::move(*record));
   }
   return records;
-}
-
-std::string LocalUser(Session& session) {
-  std::string user = session.env().getenv("USER");
-  if (!user.empty()) return user;
-  const passwd* entry = ::getpwuid(::geteuid());
-  return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
 Result<std::string> Me(Session& session, Api& api) {

@@ -86,8 +86,6 @@ Status CancelJob(Session& session, Api& api, const JobInfo& job, const std::stri
 // The user whose jobs are one's own: the cluster's, or for administrators that of this machine,
 // since they act for others.
 Result<std::string> Me(Session& session, Api& api);
-// $USER, or what this machine calls the user.
-std::string LocalUser(Session& session);
 // What a job's own account may not do, in words for the script's author; others as they are.
 Status ExplainInJob(Session& session, Status status);
 
