@@ -188,6 +188,16 @@ void ReadPlaces(JobView& job) {
   if (const auto placed = api::FindCondition(*waiting, "PodScheduled")) job.waits = placed->message;
 }
 
+// A preempted job has its places again before its pods run: it starts, like a new job.
+void ReadReturn(JobView& job) {
+  if (job.status != "Preempted") return;
+  const int64_t placed =
+      std::count_if(job.pods.begin(), job.pods.end(), [](const json::SharedValue& pod) {
+        return api::IsBound(*pod) && !api::HasEnded(*pod) && !api::IsDeleting(*pod);
+      });
+  if (placed > 0 && placed >= job.least) job.status = "Pending";
+}
+
 // "worker-12": a role and an index.
 bool IsInstance(std::string_view rest) {
   size_t dash = rest.rfind('-');
@@ -742,6 +752,7 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
       if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
     }
     ReadPlaces(view);
+    ReadReturn(view);
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     // A batch Job's is called otherwise, where a rule made it one.
     if (group == group_of.end() && !view.pods.empty()) {

@@ -53,6 +53,28 @@ TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
   EXPECT_NE(out_.find(" Running "), std::string::npos) << out_;
 }
 
+TEST_F(ListsTest, AJobThatWasPreemptedAndHasItsPlacesAgainIsStarting) {
+  ASSERT_EQ(Run({"swell", "submit", "j", "-i", "i", "--", "true"}), 0) << err_;
+  const std::string path = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/j";
+  Status(path, R"({"status":{"conditions":[{"type":"Preempted","status":"True"}]}})");
+  const auto shows = [this](std::string_view status) {
+    EXPECT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
+    EXPECT_NE(out_.find(StrCat(" ", status, " ")), std::string::npos) << out_;
+  };
+  const auto pod = [&](const char* name, const char* node) {
+    const auto job = server_.Send(server_.Request("GET", path));
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
+                  ", ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: j, "
+                  "controller: true, uid: ",
+                  job.Str({"metadata", "uid"}), "}]}, spec: {", node,
+                  "containers: [{name: c, image: i}]}}"));
+  };
+  pod("j-waits", "");
+  shows("Preempted");
+  pod("j-starts", "nodeName: n1, ");
+  shows("Pending");
+}
+
 TEST_F(ListsTest, AResizeThatTheNodeCanNeverGiveTakesNothingOfIt) {
   Create(
       "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4}, "
