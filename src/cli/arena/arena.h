@@ -71,6 +71,16 @@ inline constexpr int64_t kInstancesMax = 10'000;  // of one role; controllers re
 // The ConfigMap with the files of --config-file, of a job or a cron.
 std::string ConfigFilesName(const std::string& job);
 
+// Those of these ConfigMaps that there are.
+Result<std::vector<std::string>> ConfigMapsOf(Api& api,
+                                              const std::string& ns,
+                                              const std::vector<std::string>& names);
+// Deletes them and says so, also of those that the cluster has deleted meanwhile with their owner.
+Status DeleteConfigMaps(Session& session,
+                        Api& api,
+                        const std::string& ns,
+                        const std::vector<std::string>& names);
+
 // The jobs of that name of every kind that arena lists.
 struct NamedJob {
   const JobKindInfo* kind;

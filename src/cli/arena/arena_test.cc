@@ -3,7 +3,9 @@
 #include <set>
 #include <string>
 
+#include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 #include "kube/api/meta/meta.h"
 
@@ -25,6 +27,32 @@ TEST_F(CliTest, ArenaSubmitPrintsWhatItAlwaysPrinted) {
   EXPECT_EQ(err_,
             "arena: the job medium-job is already exist, please delete it first. use 'arena delete "
             "medium-job'\n");
+}
+
+// Whoever deletes the job.
+TEST_F(CliTest, ConfigMapsOfAJobGoWithIt) {
+  const TempDir temporary;
+  const std::string file = temporary.File("a.json");
+  ASSERT_TRUE(WriteFileAtomically(file, "{}").ok());
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name=w", "--image=i",
+                 StrCat("--config-file=", file, ":/etc/a.json"), "true"}),
+            0)
+      << err_;
+  const auto get = [this](std::string_view path) {
+    return server_.Send(server_.Request("GET", StrCat(path))).body;
+  };
+  const json::Value job = get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/w");
+  for (const char* name : {"w-pytorchjob", "w-config-files"}) {
+    const json::Value map = get(StrCat("/api/v1/namespaces/default/configmaps/", name));
+    const json::Array& owners = json::GetArray(map, {"metadata", "ownerReferences"});
+    ASSERT_EQ(owners.size(), 1U) << name;
+    EXPECT_EQ(json::GetString(owners[0], {"uid"}), api::Uid(job));
+  }
+  ASSERT_EQ(Run({"arena", "delete", "w"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "pytorchjob.kubeflow.org \"w\" deleted\n"
+            "configmap \"w-pytorchjob\" deleted\n"
+            "configmap \"w-config-files\" deleted\n");
 }
 
 TEST_F(CliTest, ArenaSubmitNeedsAPriorityClassThatExists) {

@@ -196,20 +196,14 @@ class CronDeleteAction final : public Action {
       if (job.trainer == nullptr) continue;
       kept.insert({job.trainer->ConfigMapName(name), ConfigFilesName(name)});
     }
+    const std::string kind = ToLower(json::GetString(**cron, {"spec", "template", "kind"}));
+    std::vector<std::string> maps{StrCat(name, "-", kind), ConfigFilesName(name)};
+    std::erase_if(maps, [&kept](const std::string& map) { return kept.contains(map); });
+    SWELL_ASSIGN_OR_RETURN(maps, ConfigMapsOf(api, ns, maps));
     const auto gone = api.Delete(client::resources::kCrons, ns, name);
     if (!gone.ok()) return InArenasWords(gone.status(), session, name);
     session.OutLine(StrCat("cron ", name, " has deleted"));
-    const std::string kind = ToLower(json::GetString(**cron, {"spec", "template", "kind"}));
-    for (const std::string& map : {StrCat(name, "-", kind), ConfigFilesName(name)}) {
-      if (kept.contains(map)) continue;
-      const auto map_gone = api.Delete(client::resources::kConfigMaps, ns, map);
-      if (map_gone.ok()) {
-        session.OutLine(StrCat("configmap ", Quote(map), " deleted"));
-      } else if (map_gone.status().code() != Code::kNotFound) {
-        return map_gone.status();
-      }
-    }
-    return Status::Ok();
+    return DeleteConfigMaps(session, api, ns, maps);
   }
 };
 

@@ -1,4 +1,6 @@
 // arena delete, prune.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/cron.h"
@@ -7,6 +9,20 @@
 namespace swell::cli::arena {
 namespace {
 
+// `left`: a job of another type and this name stays.
+Result<std::vector<std::string>> ConfigMapsOfJob(
+    Api& api, const std::string& ns, const std::string& name, const TypeFlag& type, bool left) {
+  // Those of a cron of that name are not the job's.
+  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
+  if (cron) return std::vector<std::string>();
+  std::vector<std::string> maps;
+  for (const Trainer& trainer : Trainers()) {
+    if (type.Takes(trainer)) maps.push_back(trainer.ConfigMapName(name));
+  }
+  if (!left) maps.push_back(ConfigFilesName(name));
+  return ConfigMapsOf(api, ns, maps);
+}
+
 // Removes one job with everything that was made for it. False when there was nothing.
 Result<bool> DeleteJob(Session& session,
                        Api& api,
@@ -14,14 +30,13 @@ Result<bool> DeleteJob(Session& session,
                        const std::string& name,
                        const TypeFlag& type) {
   bool any = false;
-  bool left = false;  // a job of another type
   SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
-  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
+  const bool left = std::any_of(jobs.begin(), jobs.end(), [&type](const NamedJob& job) {
+    return !type.Takes(*job.kind, *job.object);
+  });
+  SWELL_ASSIGN_OR_RETURN(const auto maps, ConfigMapsOfJob(api, ns, name, type, left));
   for (const NamedJob& job : jobs) {
-    if (!type.Takes(*job.kind, *job.object)) {
-      left = true;
-      continue;
-    }
+    if (!type.Takes(*job.kind, *job.object)) continue;
     auto gone = api.Delete(job.kind->resource, ns, name);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
     any = true;
@@ -31,21 +46,8 @@ Result<bool> DeleteJob(Session& session,
     SWELL_ASSIGN_OR_RETURN(const bool tensorboard, DeleteTensorboard(session, api, ns, name));
     any = any || tensorboard;
   }
-  // Those of a cron of that name are not the job's.
-  if (cron) return any;
-  std::vector<std::string> maps;
-  for (const Trainer& trainer : Trainers()) {
-    if (type.Takes(trainer)) maps.push_back(trainer.ConfigMapName(name));
-  }
-  if (!left) maps.push_back(ConfigFilesName(name));
-  for (const std::string& map : maps) {
-    auto gone = api.Delete(client::resources::kConfigMaps, ns, map);
-    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
-    if (!gone.ok()) continue;
-    any = true;
-    session.OutLine(StrCat("configmap ", Quote(map), " deleted"));
-  }
-  return any;
+  SWELL_RETURN_IF_ERROR(DeleteConfigMaps(session, api, ns, maps));
+  return any || !maps.empty();
 }
 
 class DeleteAction final : public Action {
@@ -107,6 +109,30 @@ class PruneAction final : public Action {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> ConfigMapsOf(Api& api,
+                                              const std::string& ns,
+                                              const std::vector<std::string>& names) {
+  std::vector<std::string> there;
+  for (const std::string& name : names) {
+    const auto map = api.Get(client::resources::kConfigMaps, ns, name);
+    if (!map.ok() && map.status().code() != Code::kNotFound) return map.status();
+    if (map.ok()) there.push_back(name);
+  }
+  return there;
+}
+
+Status DeleteConfigMaps(Session& session,
+                        Api& api,
+                        const std::string& ns,
+                        const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto gone = api.Delete(client::resources::kConfigMaps, ns, name);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    session.OutLine(StrCat("configmap ", Quote(name), " deleted"));
+  }
+  return Status::Ok();
+}
 
 Command DeleteSpec() {
   return {

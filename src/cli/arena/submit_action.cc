@@ -49,8 +49,8 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
   return 0;
 }
 
-// Whether the job or cron was deleted by other hands (kubectl), which do not know of its ConfigMap.
-// One that is young may belong to a submission that is under way.
+// Whether the ConfigMap outlived its job or cron: older ones, and those of submissions that were
+// cut short, have no owner. One that is young may belong to a submission that is under way.
 Result<bool> SubmitAction::IsLeftOver(Session& session, Api& api) const {
   auto job = api.Get(trainer_.resource, spec_.ns, spec_.name);
   if (job.ok()) return false;
@@ -84,6 +84,21 @@ void SubmitAction::RemoveConfigMaps(Session& session, Api& api) const {
     if (undone.ok() || undone.status().code() == Code::kNotFound) continue;
     LogLine(session, "warn",
             StrCat("configmap ", map, " could not be removed: ", undone.status().message()));
+  }
+}
+
+// They go with the job or cron, whoever deletes it.
+void SubmitAction::GiveConfigMapsTo(Session& session, Api& api, const json::Value& owner) const {
+  json::Value patch = json::Object();
+  json::Set(patch, {"metadata", "ownerReferences"},
+            json::Array{api::MakeOwnerReference(owner, false)});
+  for (const std::string& map : made_) {
+    const auto given =
+        api.Patch(client::resources::kConfigMaps, spec_.ns, map, client::PatchType::kMerge, patch);
+    if (given.ok()) continue;
+    LogLine(session, "warn",
+            StrCat("only `arena ", cron_ ? "cron " : "", "delete ", spec_.name,
+                   "` removes configmap ", map, ": ", given.status().message()));
   }
 }
 
@@ -137,6 +152,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
     RemoveLogs(api, spec_);
     return made.status();
   }
+  GiveConfigMapsTo(session, api, **made);
   const std::string object = cron_ ? "cron.apps.kubedl.io" : trainer_.Object();
   session.Out(told_);
   session.OutLine(StrCat(object, "/", spec_.name, " created"));

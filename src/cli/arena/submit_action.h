@@ -48,6 +48,7 @@ class SubmitAction : public Action {
   Status CreateConfigMap(Session& session, Api& api, const json::Value& job);
   Status CreateObjects(Session& session, Api& api, const json::Value& job);
   void RemoveConfigMaps(Session& session, Api& api) const;
+  void GiveConfigMapsTo(Session& session, Api& api, const json::Value& owner) const;
 
   std::vector<std::string> made_;  // ConfigMaps
   std::string told_;               // that they were made; not said if the job is refused
