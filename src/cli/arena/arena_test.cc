@@ -388,6 +388,10 @@ TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
   EXPECT_NE(err_.find("arena submit rayjob is not supported: create a RayJob of KubeRay"),
             std::string::npos)
       << err_;
+  EXPECT_EQ(Run({"arena", "submit", "spark", "--name=x"}), 2);
+  EXPECT_NE(err_.find("arena submit sparkjob is not supported: with Spark's operator"),
+            std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"swell", "arena", "model", "list"}), 2);
   EXPECT_NE(err_.find("arena model is not supported: Swell has no model registry"),
             std::string::npos)

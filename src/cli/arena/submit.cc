@@ -212,8 +212,9 @@ class OtherKind final : public Action {
 
 const std::vector<OtherTrainer>& OtherTrainers() {
   static const std::vector<OtherTrainer>* trainers = new std::vector<OtherTrainer>{
-      {{"rayjob", "rj"}, "create a RayJob of KubeRay with kubectl; Swell places its pods"},
-      {{"sparkjob"}, "with Spark's operator in the cluster, kubectl apply a SparkApplication"}};
+      {{"rayjob", "ray", "rj"}, "create a RayJob of KubeRay with kubectl; Swell places its pods"},
+      {{"sparkjob", "spark", "sj"},
+       "with Spark's operator in the cluster, kubectl apply a SparkApplication"}};
   return *trainers;
 }
 

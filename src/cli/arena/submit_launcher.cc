@@ -307,7 +307,7 @@ std::vector<Command> SubmitLauncherSpecs() {
   std::vector<Command> all;
   all.push_back({
       .name = "mpijob",
-      .aliases = {"mpi"},
+      .aliases = {"mpi", "mj"},
       .summary = "Submit an MPI job: a launcher, and workers in which it starts processes.",
       .usage = "\"COMMAND\"",
       .examples = {{"Two workers with a GPU each, and a launcher",

@@ -29,7 +29,7 @@ const std::vector<Trainer>& Trainers() {
   static const std::vector<Trainer>* trainers = new std::vector<Trainer>{
       {{"pytorchjob", "pytorch", "py"}, "PyTorchJob", kPyTorchForm.resource(), "PyTorchJob"},
       {{"tfjob", "tf"}, "TFJob", kTensorFlowForm.resource(), "TFJob"},
-      {{"mpijob", "mpi"}, "MPIJob", kMpiForm.resource(), "MPIJob"},
+      {{"mpijob", "mpi", "mj"}, "MPIJob", kMpiForm.resource(), "MPIJob"},
       {{"etjob", "et"}, "MPIJob", kMpiForm.resource(), "etjob"},
       {{"horovodjob", "horovod", "hj"}, "MPIJob", kMpiForm.resource(), "horovodjob"},
       {{"deepspeedjob", "deepspeed", "dp"}, "MPIJob", kMpiForm.resource(), "deepspeedjob"},
