@@ -29,7 +29,7 @@ TEST_F(CliTest, ArenaSubmitPrintsWhatItAlwaysPrinted) {
             "medium-job'\n");
 }
 
-// Whoever deletes the job.
+// Also where kubectl deletes the job, which knows nothing of them.
 TEST_F(CliTest, ConfigMapsOfAJobGoWithIt) {
   const TempDir temporary;
   const std::string file = temporary.File("a.json");

@@ -87,7 +87,7 @@ void SubmitAction::RemoveConfigMaps(Session& session, Api& api) const {
   }
 }
 
-// They go with the job or cron, whoever deletes it.
+// They go with the job or cron, also where kubectl deletes it.
 void SubmitAction::GiveConfigMapsTo(Session& session, Api& api, const json::Value& owner) const {
   json::Value patch = json::Object();
   json::Set(patch, {"metadata", "ownerReferences"},
