@@ -26,6 +26,10 @@ const ServingType& ServingTypeNamed(std::string_view word);
 
 inline constexpr std::string_view kServingType = "servingType";
 inline constexpr std::string_view kServingVersion = "servingVersion";
+// By these arena tells servers, and their pods, apart.
+inline constexpr std::string_view kServerLabels[] = {"app",        "release",      "heritage",
+                                                     "chart",      "serviceName",  kServingName,
+                                                     kServingType, kServingVersion};
 // Ports of its Service.
 inline constexpr std::string_view kGrpcPort = "grpc-serving";
 inline constexpr std::string_view kRestPort = "http-serving";

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "base/words.h"
 #include "cli/arena/serve.h"
+#include "cli/arena/server_flags.h"
 #include "cli/arena/submit_action.h"
 #include "cli/jobs/priorities.h"
 #include "json/yaml.h"
@@ -95,7 +96,7 @@ class ServeStartAction : public Action {
  protected:
   // Flags that say which model.
   virtual void DeclareModel(Flags& flags) = 0;
-  // What the container runs; `command_` has what the user said, if anything.
+  // What the container runs, unless the user has said it.
   virtual Status FillCommand() = 0;
   // One more line for a file that the command reads.
   void AddFile(std::string path, std::string_view content) {
@@ -112,8 +113,8 @@ class ServeStartAction : public Action {
 
   const ServingType& type_;
   PyTorchSpec spec_;  // of one replica
+  ServerFlags server_{spec_};
   int64_t grpc_port_ = 0, rest_port_ = 0, metrics_port_ = 0;
-  std::string command_, shell_ = "sh";
 
  private:
   static std::string PortHelp(std::string_view what, int64_t usual) {
@@ -123,33 +124,14 @@ class ServeStartAction : public Action {
 
   void DeclareServer(Flags& flags) {
     flags.Group("Server");
-    flags.Text("--name", &spec_.name, "NAME", "name of the server").also = {"--servingName"};
     flags.Text("--version", &version_, "VERSION", "its version (default: the time)").also = {
         "--servingVersion"};
-    const std::string usual =
-        spec_.image.empty() ? std::string() : StrCat(" (default ", spec_.image, ")");
-    flags.Text("--image", &spec_.image, "IMAGE", "image of each replica" + usual);
-    flags.Int("--replicas", &replicas_, "N", "number of replicas (default 1)");
-    flags.Text("--command", &command_, "COMMAND", "what the container runs");
-    flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
-    flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
-    flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
-    flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
+    server_.DeclareServer(flags);
   }
   void DeclareAmounts(Flags& flags) {
-    flags.Group("Each replica");
-    flags.Int("--gpus", &spec_.gpus, "N", "GPUs");
-    flags.Int("--gpumemory", &gpu_memory_gib_, "GIB", "a part of one GPU: gibibytes of its memory")
-        .also = {"--gpuMemory"};
-    flags.Int("--gpucore", &gpu_percent_, "PERCENT", "a part of one GPU: per cent of it");
-    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU");
-    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory");
-    flags.List("--device", &devices_, "NAME=N", "other devices, repeatable");
+    server_.DeclareAmounts(flags);
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
     flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class, which must exist");
-    flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
-    flags.List("--toleration", &spec_.tolerations, "TAINT",
-               "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
     flags.Text("--scheduler", &spec_.scheduler, "NAME", "name of another scheduler");
   }
   void DeclareFiles(Flags& flags) {
@@ -185,26 +167,17 @@ class ServeStartAction : public Action {
   std::string ServiceName() const { return type_.bare_service ? Release() : Name(); }
 
   Status Fill(Session& session, const std::vector<std::string>& words) {
-    if (!words.empty() && !command_.empty()) {
-      return Misuse("the command is given twice: as --command and as words");
-    }
-    if (command_.empty()) command_ = Join(words, " ");
+    SWELL_RETURN_IF_ERROR(server_.Fill(words));
+    spec_.command = server_.Command();
     if (version_.empty()) version_ = VersionOf(session.Now());
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
     if (!api::CheckDnsLabel(version_).empty()) {
       return Misuse(StrCat("--version ", Quote(version_), ": ", api::CheckDnsLabel(version_)));
     }
-    if (replicas_ < 0) return Misuse(StrCat("--replicas ", replicas_, ": expected 0 or more"));
-    SWELL_RETURN_IF_ERROR(FillShare());
-    SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
-    SWELL_ASSIGN_OR_RETURN(spec_.devices, ParsePairs(devices_, "--device"));
-    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
-    SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
-    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
     SWELL_RETURN_IF_ERROR(FillTempDirs());
     SWELL_RETURN_IF_ERROR(ReadConfigFiles(config_files_, spec_, config_data_));
     SWELL_RETURN_IF_ERROR(FillPorts());
-    SWELL_RETURN_IF_ERROR(FillCommand());
+    if (spec_.command.empty()) SWELL_RETURN_IF_ERROR(FillCommand());
     if (!config_data_.empty()) spec_.config_map = Name() + "-cm";
     spec_.annotations.insert(spec_.annotations.begin(),
                              {std::string(api::keys::kUser), LocalUser(session)});
@@ -218,21 +191,6 @@ class ServeStartAction : public Action {
     std::string digits = api::FormatTime(now);
     std::erase_if(digits, [](char c) { return c < '0' || c > '9'; });
     return digits.substr(0, 12);
-  }
-  Status FillShare() {
-    constexpr int64_t kWhole = 100;
-    if (gpu_percent_ < 0 || gpu_percent_ > kWhole) {
-      return Misuse(StrCat("--gpucore ", gpu_percent_, ": expected 1 to 100"));
-    }
-    if (gpu_memory_gib_ < 0) {
-      return Misuse(StrCat("--gpumemory ", gpu_memory_gib_, ": must not be negative"));
-    }
-    if ((spec_.gpus > 0) + (gpu_memory_gib_ > 0) + (gpu_percent_ > 0) > 1) {
-      return Misuse("use one of --gpus, --gpumemory and --gpucore");
-    }
-    spec_.gpu_memory_mib = gpu_memory_gib_ * 1024;
-    spec_.gpu_fraction = static_cast<double>(gpu_percent_) / kWhole;
-    return Status::Ok();
   }
   Status FillTempDirs() {
     for (const std::string& text : temp_dirs_) {
@@ -263,16 +221,11 @@ class ServeStartAction : public Action {
   json::Object Labels() const {
     json::Object labels;
     for (const auto& [key, value] : spec_.labels) labels[key] = value;
-    const std::pair<std::string_view, std::string> own[] = {
-        {"app", std::string(type_.chart)},
-        {"release", Release()},
-        {"heritage", "arena"},
-        {"chart", StrCat(type_.chart, "-0.1.0")},
-        {"serviceName", spec_.name},
-        {kServingName, spec_.name},
-        {kServingType, std::string(type_.word)},
-        {kServingVersion, version_}};
-    for (const auto& [key, value] : own) labels[key] = value;
+    const std::string own[] = {std::string(type_.chart),      Release(),  "arena",
+                               StrCat(type_.chart, "-0.1.0"), spec_.name, spec_.name,
+                               std::string(type_.word),       version_};
+    static_assert(std::size(own) == std::size(kServerLabels));
+    for (size_t i = 0; i < std::size(own); ++i) labels[kServerLabels[i]] = own[i];
     return labels;
   }
   json::Object Selector() const { return {{"app", type_.chart}, {"release", Release()}}; }
@@ -296,7 +249,7 @@ class ServeStartAction : public Action {
              {"name", Name()}, {"labels", Labels()}, {"annotations", std::move(annotations)}}},
         {"spec",
          json::Object{
-             {"replicas", replicas_},
+             {"replicas", server_.replicas},
              {"selector", json::Object{{"matchLabels", Selector()}}},
              {"template",
               json::Object{{"metadata", json::Object{{"labels", Labels()},
@@ -349,11 +302,9 @@ class ServeStartAction : public Action {
                    "` to reach it from any machine with your rights"));
   }
 
-  std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, temp_dirs_,
-      config_files_;
+  std::vector<std::string> temp_dirs_, config_files_;
   std::string version_;
   UpdatePace pace_;
-  int64_t replicas_ = 1, gpu_memory_gib_ = 0, gpu_percent_ = 0;
   std::array<ProbeFlags, 3> probes_{{{"liveness"}, {"readiness"}, {"startup"}}};
   json::Object config_data_;  // of spec_.config_map
   json::Array ports_;         // of the Service
@@ -369,10 +320,7 @@ class ServeCustomAction final : public ServeStartAction {
     DeclarePorts(flags, "--port", "--restful-port");
     flags.Refuse("--model-name", "Swell has no model registry");
   }
-  Status FillCommand() override {
-    if (!command_.empty()) spec_.command = {shell_, "-c", command_};
-    return Status::Ok();
-  }
+  Status FillCommand() override { return Status::Ok(); }
 };
 
 class ServeTensorFlowAction final : public ServeStartAction {
@@ -397,10 +345,6 @@ class ServeTensorFlowAction final : public ServeStartAction {
     flags.Refuse("--monitoring-config-file", "use --config-file, and --command with its path");
   }
   Status FillCommand() override {
-    if (!command_.empty()) {
-      spec_.command = {shell_, "-c", command_};
-      return Status::Ok();
-    }
     if (model_.empty()) return Misuse("--model-name is not set");
     if (path_.empty()) return Misuse("--model-path is not set");
     spec_.command = {"tensorflow_model_server", StrCat("--port=", grpc_port_),
@@ -457,10 +401,6 @@ class ServeTritonAction final : public ServeStartAction {
     flags.Text("--extend-command", &more_, "ARGUMENTS", "further arguments of tritonserver");
   }
   Status FillCommand() override {
-    if (!command_.empty()) {
-      spec_.command = {shell_, "-c", command_};
-      return Status::Ok();
-    }
     if (repository_.empty()) return Misuse("--model-repository is not set");
     spec_.command = {"tritonserver",
                      StrCat("--model-repository=", repository_),

@@ -259,6 +259,43 @@ TEST_F(ArenaServeTest, UpdateChangesWhatIsSaid) {
   EXPECT_EQ(Run({"arena", "serve", "update", "triton", "--name=bert", "--replicas=1"}), 1);
 }
 
+TEST_F(ArenaServeTest, UpdateTakesTheFlagsOfAStart) {
+  const auto update = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"arena", "serve", "update", "custom", "--name=bert"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  const auto annotation = [](const json::Value& deployment, std::string_view key) {
+    return api::Annotation(*json::Find(deployment, {"spec", "template"}), key);
+  };
+  ASSERT_EQ(Serve("v1", {"--selector=zone=a"}), 0) << err_;
+  ASSERT_EQ(update({"--label=team=red", "--annotation=x=y", "--selector=disk=ssd",
+                    "--toleration=all", "--device=rdma/hca=1", "--gpumemory=2"}),
+            0)
+      << err_;
+  const json::Value shared = Get(kDeployments, "bert-v1-custom-serving");
+  for (const json::Value* object : {&shared, json::Find(shared, {"spec", "template"})}) {
+    EXPECT_EQ(api::Label(*object, "team"), "red");
+    EXPECT_EQ(api::Annotation(*object, "x"), "y");
+  }
+  const json::Value& pod = *json::Find(shared, {"spec", "template", "spec"});
+  EXPECT_EQ(json::GetString(pod, {"nodeSelector", "zone"}), "a");
+  EXPECT_EQ(json::GetString(pod, {"nodeSelector", "disk"}), "ssd");
+  EXPECT_EQ(json::GetArray(pod, {"tolerations"}).size(), 1U);
+  EXPECT_EQ(json::GetString(Container(shared), {"resources", "limits", "rdma/hca"}), "1");
+  EXPECT_EQ(json::Find(Container(shared), {"resources", "limits", "nvidia.com/gpu"}), nullptr);
+  EXPECT_EQ(annotation(shared, "swell.dev/gpu-memory"), "2048");
+  ASSERT_EQ(update({"--gpus=0"}), 0) << err_;
+  const json::Value without = Get(kDeployments, "bert-v1-custom-serving");
+  EXPECT_EQ(annotation(without, "swell.dev/gpu-memory"), "");
+  EXPECT_EQ(json::GetString(json::GetArray(Container(without), {"env"}).at(0), {"value"}), "void");
+  ASSERT_EQ(update({"--gpus=1"}), 0) << err_;
+  const json::Value whole = Get(kDeployments, "bert-v1-custom-serving");
+  EXPECT_TRUE(json::GetArray(Container(whole), {"env"}).empty()) << "it sees its GPU";
+  EXPECT_EQ(update({"--label=app=x"}), 2);
+  EXPECT_NE(err_.find("--label app: arena tells servers apart by it"), std::string::npos) << err_;
+}
+
 TEST_F(ArenaServeTest, DeleteTakesTheServiceToo) {
   ASSERT_EQ(Serve("v1"), 0) << err_;
   ASSERT_EQ(Serve("v2"), 0) << err_;

@@ -1,7 +1,10 @@
 // arena serve update: the number of replicas of a server, and what they run.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/arena/serve.h"
-#include "cli/key_values.h"
+#include "cli/arena/server_flags.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::arena {
 
@@ -29,33 +32,27 @@ class ServeUpdateAction final : public Action {
   explicit ServeUpdateAction(const ServingType& type) { filter_.Set(type); }
   void Declare(Flags& flags) override {
     flags_ = &flags;
-    flags.Text("--name", &name_, "NAME", "name of the server");
+    flags.Group("Server");
+    server_.DeclareServer(flags);
     filter_.Declare(flags);
-    flags.Int("--replicas", &replicas_, "N", "number of replicas");
-    flags.Text("--image", &image_, "IMAGE", "image of each replica");
-    flags.Text("--command", &command_, "COMMAND", "what the container runs");
-    flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
-    flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable; others stay");
-    flags.Int("--gpus", &gpus_, "N", "GPUs of each replica");
-    flags.Text("--cpu", &cpu_, "AMOUNT", "CPU of each replica");
-    flags.Text("--memory", &memory_, "AMOUNT", "memory of each replica");
+    server_.DeclareAmounts(flags);
+    flags.Group("Updates");
     pace_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(filter_.Check());
-    if (command_.empty()) command_ = Join(words, " ");
-    if (name_.empty()) return Misuse("--name is not set");
-    if (replicas_ < 0) return Misuse(StrCat("--replicas ", replicas_, ": expected 0 or more"));
-    if (gpus_ < 0) return Misuse(StrCat("--gpus ", gpus_, ": must not be negative"));
+    SWELL_RETURN_IF_ERROR(server_.Fill(words));
+    if (spec_.name.empty()) return Misuse("--name is not set");
     SWELL_ASSIGN_OR_RETURN(json::Object container, MakeContainer());
     json::Value patch = json::Object();
-    if (flags_->Seen("replicas")) json::Set(patch, {"spec", "replicas"}, replicas_);
+    if (flags_->Seen("replicas")) json::Set(patch, {"spec", "replicas"}, server_.replicas);
     pace_.Set(patch);
+    SWELL_RETURN_IF_ERROR(SetPod(patch));
     if (container.empty() && patch.get_object().empty()) {
       return Misuse("nothing to change; arena serve update custom --name bert --replicas 3");
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(const Serving serving, FindServing(session, *api, name_, filter_));
+    SWELL_ASSIGN_OR_RETURN(const Serving serving, FindServing(session, *api, spec_.name, filter_));
     if (!container.empty()) {
       const json::Array& all =
           json::GetArray(*serving.deployment, {"spec", "template", "spec", "containers"});
@@ -73,32 +70,78 @@ class ServeUpdateAction final : public Action {
   }
 
  private:
+  // Whether a number of GPUs, or a part of one, was given.
+  bool SaysGpus() const {
+    return flags_->Seen("gpus") || flags_->Seen("gpumemory") || flags_->Seen("gpucore");
+  }
   // What changes in it; empty: nothing.
   Result<json::Object> MakeContainer() const {
     json::Object container, amounts;
-    if (!image_.empty()) container["image"] = image_;
-    if (!command_.empty()) container["command"] = json::Array{shell_, "-c", command_};
-    SWELL_ASSIGN_OR_RETURN(const KeyValues env, ParsePairs(env_, "--env"));
+    if (!spec_.image.empty()) container["image"] = spec_.image;
+    if (const std::vector<std::string> command = server_.Command(); !command.empty()) {
+      container["command"] = json::Array(command.begin(), command.end());
+    }
     json::Array variables;
-    for (const auto& [key, value] : env) {
+    if (SaysGpus()) variables.push_back(GpusSeen());
+    for (const auto& [key, value] : spec_.env) {
       variables.push_back(json::Object{{"name", key}, {"value", value}});
     }
     if (!variables.empty()) container["env"] = std::move(variables);
-    if (flags_->Seen("gpus")) amounts["nvidia.com/gpu"] = std::to_string(gpus_);
-    if (!cpu_.empty()) amounts["cpu"] = cpu_;
-    if (!memory_.empty()) amounts["memory"] = memory_;
+    if (SaysGpus()) {
+      amounts["nvidia.com/gpu"] =
+          spec_.gpus > 0 ? json::Value(std::to_string(spec_.gpus)) : json::Value(nullptr);
+    }
+    if (!spec_.cpu.empty()) amounts["cpu"] = spec_.cpu;
+    if (!spec_.memory.empty()) amounts["memory"] = spec_.memory;
+    for (const auto& [name, count] : spec_.devices) amounts[name] = count;
     if (!amounts.empty()) {
       container["resources"] = json::Object{{"limits", amounts}, {"requests", amounts}};
     }
     return container;
   }
+  // A container without GPUs is shown none (MakePodSpec).
+  json::Object GpusSeen() const {
+    const bool any = spec_.gpus > 0 || spec_.gpu_fraction > 0 || spec_.gpu_memory_mib > 0;
+    json::Object variable{{"name", "NVIDIA_VISIBLE_DEVICES"}};
+    variable[any ? "$patch" : "value"] = any ? "delete" : "void";
+    return variable;
+  }
+  // What its pods have beside the container.
+  Status SetPod(json::Value& patch) const {
+    for (const auto& [key, value] : spec_.labels) {
+      if (std::ranges::find(kServerLabels, key) != std::end(kServerLabels)) {
+        return Misuse(StrCat("--label ", key, ": arena tells servers apart by it"));
+      }
+      json::Set(patch, {"metadata", "labels", key}, value);
+      json::Set(patch, {"spec", "template", "metadata", "labels", key}, value);
+    }
+    for (const auto& [key, value] : spec_.annotations) {
+      json::Set(patch, {"metadata", "annotations", key}, value);
+      json::Set(patch, {"spec", "template", "metadata", "annotations", key}, value);
+    }
+    if (SaysGpus()) {
+      for (std::string_view key : {api::keys::kGpuFraction, api::keys::kGpuMemory}) {
+        json::Set(patch, {"spec", "template", "metadata", "annotations", key},
+                  json::Value(nullptr));
+      }
+      for (const auto& [key, value] : GpuShareAnnotations(spec_)) {
+        json::Set(patch, {"spec", "template", "metadata", "annotations", key}, value);
+      }
+    }
+    for (const auto& [key, value] : spec_.selectors) {
+      json::Set(patch, {"spec", "template", "spec", "nodeSelector", key}, value);
+    }
+    if (spec_.tolerations.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(json::Array tolerations, ParseTolerations(spec_.tolerations));
+    json::Set(patch, {"spec", "template", "spec", "tolerations"}, std::move(tolerations));
+    return Status::Ok();
+  }
 
   const Flags* flags_ = nullptr;
   ServingFilter filter_;
   UpdatePace pace_;
-  std::string name_, image_, command_, shell_ = "sh", cpu_, memory_;
-  std::vector<std::string> env_;
-  int64_t replicas_ = 0, gpus_ = 0;
+  PyTorchSpec spec_;  // of one replica: what was said of it
+  ServerFlags server_{spec_};
 };
 
 }  // namespace
@@ -113,6 +156,7 @@ Command ServeUpdateSpec() {
         .examples = {{"Three replicas",
                       StrCat("arena serve update ", type.names[0], " --name bert --replicas 3")}},
     };
+    one.notes = "What is not named stays as it is. --toleration replaces all tolerations.";
     one.aliases.assign(type.names.begin() + 1, type.names.end());
     one.make = [&type] { return std::make_unique<ServeUpdateAction>(type); };
     update.children.push_back(std::move(one));

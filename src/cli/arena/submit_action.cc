@@ -192,14 +192,12 @@ void SubmitInstancesAction::DeclareJob(Flags& flags) {
   flags.Text("--name", &spec_.name, "NAME", cron_ ? "name of the cron" : "name of the job");
   flags.Text("--image", &spec_.image, "IMAGE", "image of each instance");
   DeclareInstances(flags);
-  flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
+  instances_.DeclareDevices(flags);
   flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
   flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
   flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory (default /root)")
       .also = {"--workingDir"};
-  flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
-  flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
-  flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
+  instances_.DeclareNames(flags);
 }
 
 void SubmitInstancesAction::DeclarePlacement(Flags& flags) {
@@ -212,8 +210,7 @@ void SubmitInstancesAction::DeclarePlacement(Flags& flags) {
       "project whose quota it uses; without NAME it has no effect, because jobs always queue");
   flags.Switch("--gang", &spec_.gang_labels, "start all instances together; always on");
   flags.Text("--scheduler", &spec_.scheduler, "NAME", "name of another scheduler");
-  flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
-  flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
+  instances_.DeclareNodes(flags);
   flags.Switch("--rdma", &spec_.rdma, "request an RDMA device");
   flags.Switch("--hostNetwork", &spec_.host_network, "use the network of the node");
   flags.Switch("--hostIPC", &spec_.host_ipc, "use the IPC namespace of the node");
@@ -290,11 +287,7 @@ Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::stri
                          " [flags] \"python train.py\""));
   }
   spec_.command = {shell_, "-c", Join(words, " ")};
-  SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
-  SWELL_ASSIGN_OR_RETURN(spec_.devices, ParsePairs(devices_, "--device"));
-  SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
-  SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
-  SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
+  SWELL_RETURN_IF_ERROR(instances_.Fill(spec_));
   SWELL_RETURN_IF_ERROR(FillEnd());
   spec_.arena_env = true;
   if (spec_.image_pull_policy.empty()) spec_.image_pull_policy = "Always";

@@ -10,6 +10,7 @@
 
 #include "cli/arena/arena.h"
 #include "cli/arena/cron.h"
+#include "cli/arena/instance_flags.h"
 #include "cli/arena/tensorboard.h"
 #include "cli/jobs/pytorch_spec.h"
 
@@ -78,7 +79,8 @@ class SubmitInstancesAction : public SubmitAction {
   void DeclareRest(Flags& flags);
   Status FillEnd();
 
-  std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
+  InstanceFlags instances_;
+  std::vector<std::string> config_files_;
   std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_, cron_log_dir_;
   std::optional<std::string> queue_;
 };

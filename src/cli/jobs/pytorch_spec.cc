@@ -392,6 +392,15 @@ KeyValues GpuShareAnnotations(const PyTorchSpec& spec) {
   return annotations;
 }
 
+Result<json::Array> ParseTolerations(const std::vector<std::string>& texts) {
+  json::Array tolerations;
+  for (const std::string& text : texts) {
+    SWELL_ASSIGN_OR_RETURN(json::Value toleration, ParseToleration(text));
+    tolerations.push_back(std::move(toleration));
+  }
+  return tolerations;
+}
+
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   SWELL_RETURN_IF_ERROR(CheckAmounts(spec));
   PodParts parts;
@@ -417,11 +426,7 @@ Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   if (json::Object security = PodSecurity(spec); !security.empty()) {
     pod["securityContext"] = std::move(security);
   }
-  json::Array tolerations;
-  for (const std::string& text : spec.tolerations) {
-    SWELL_ASSIGN_OR_RETURN(json::Value toleration, ParseToleration(text));
-    tolerations.push_back(std::move(toleration));
-  }
+  SWELL_ASSIGN_OR_RETURN(json::Array tolerations, ParseTolerations(spec.tolerations));
   if (!tolerations.empty()) pod["tolerations"] = std::move(tolerations);
   json::Array secrets;
   for (const std::string& name : spec.image_pull_secrets) {

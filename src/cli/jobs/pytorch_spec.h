@@ -127,6 +127,8 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 Result<double> ParseGpus(std::string_view flag, const std::string& text);
 // What the pods say of parts of GPUs, as annotations.
 KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
+// kBadRequest (misuse) naming --toleration.
+Result<json::Array> ParseTolerations(const std::vector<std::string>& texts);
 // The spec of one instance's pod.
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 

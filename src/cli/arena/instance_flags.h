@@ -1,0 +1,27 @@
+// InstanceFlags: what is said alike of each instance that arena starts, of a job or of a server.
+// - Threads: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "cli/jobs/pytorch_spec.h"
+
+namespace swell::cli::arena {
+
+class InstanceFlags {
+ public:
+  // --env, --annotation, --label.
+  void DeclareNames(Flags& flags);
+  void DeclareDevices(Flags& flags);
+  // --selector, --toleration.
+  void DeclareNodes(Flags& flags);
+  // Into the spec. kBadRequest (misuse) naming the flag.
+  Status Fill(PyTorchSpec& spec) const;
+
+ private:
+  std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, tolerations_;
+};
+
+}  // namespace swell::cli::arena
