@@ -18,20 +18,6 @@
 namespace swell {
 namespace {
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 // What unlink says of a directory: Linux the one, POSIX the other.
@@ -159,11 +145,16 @@ Status ErrnoStatus(int error, std::string_view what) {
   return Status(code, StrCat(what, ": ", std::strerror(error)));
 }
 
-Result<std::string> ReadFile(const std::string& path, size_t limit_bytes) {
+Result<UniqueFd> OpenToRead(const std::string& path) {
   // To open a named pipe would wait for who writes to it.
-  Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (fd.get() < 0) return ErrnoStatus(errno, "open " + path);
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
   SWELL_RETURN_IF_ERROR(CheckEnds(fd.get(), path));
+  return fd;
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t limit_bytes) {
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenToRead(path));
   std::string out;
   char buffer[65536];
   while (true) {
@@ -181,7 +172,7 @@ Result<std::string> ReadFile(const std::string& path, size_t limit_bytes) {
 Status WriteFileAtomically(const std::string& path, std::string_view bytes, int mode) {
   std::string tmp = StrCat(path, ".tmp.", ::getpid());
   {
-    Fd fd(::open(tmp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    UniqueFd fd(::open(tmp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
     if (fd.get() < 0) return ErrnoStatus(errno, "create " + tmp);
     Status written = WriteAll(fd.get(), bytes, tmp);
     if (written.ok() && ::fsync(fd.get()) != 0) written = ErrnoStatus(errno, "fsync " + tmp);
@@ -192,7 +183,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view bytes, int 
   }
   if (::rename(tmp.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "rename to " + path);
   std::string dir = std::filesystem::path(path).parent_path().string();
-  Fd dir_fd(::open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd dir_fd(::open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir_fd.get() < 0 || ::fsync(dir_fd.get()) != 0) return ErrnoStatus(errno, "fsync " + dir);
   return Status::Ok();
 }
@@ -205,7 +196,7 @@ Status WriteThrough(const std::string& path, std::string_view bytes) {
   if (!std::filesystem::exists(what) || std::filesystem::is_regular_file(what)) {
     return WriteFileAtomically(real.string(), bytes);
   }
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, "open " + path);
   return WriteAll(fd.get(), bytes, path);
 }
@@ -233,7 +224,7 @@ Status MakeDirs(const std::string& path, int mode) {
 Status RemoveTree(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return Status::Ok();
   int error = 0;
-  const Fd dir(OpenRefused(AT_FDCWD, path.c_str(), errno, error));
+  const UniqueFd dir(OpenRefused(AT_FDCWD, path.c_str(), errno, error));
   if (dir.get() >= 0) error = TreeRemover(dir.get()).Empty();
   if (error == 0 && ::rmdir(path.c_str()) != 0 && errno != ENOENT) error = errno;
   return error == 0 ? Status::Ok() : ErrnoStatus(error, "remove " + path);

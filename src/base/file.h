@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace swell {
 
 // A regular file, or a pipe that is open already; kBadRequest for what may have no end.
+Result<UniqueFd> OpenToRead(const std::string& path);
 Result<std::string> ReadFile(const std::string& path, size_t limit_bytes = 256 << 20);
 // Replaces the file whole or not at all: temporary file, fsync, rename, fsync of the directory.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes, int mode = 0644);

@@ -11,7 +11,7 @@
 namespace swell::images {
 namespace {
 
-Result<UniqueFd> OpenToRead(const std::string& path) {
+Result<UniqueFd> OpenBlob(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
   return fd;
@@ -20,9 +20,8 @@ Result<UniqueFd> OpenToRead(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<FileInput>> FileInput::Open(const std::string& path) {
-  auto out = std::make_unique<FileInput>();
-  SWELL_ASSIGN_OR_RETURN(out->fd_, OpenToRead(path));
-  return out;
+  SWELL_ASSIGN_OR_RETURN(UniqueFd fd, OpenBlob(path));
+  return std::make_unique<FileInput>(std::move(fd));
 }
 
 Result<size_t> FileInput::Read(char* to, size_t size) {
@@ -35,7 +34,7 @@ Result<size_t> FileInput::Read(char* to, size_t size) {
 
 Result<std::unique_ptr<GrowingFile>> GrowingFile::Open(const std::string& path) {
   auto out = std::make_unique<GrowingFile>();
-  SWELL_ASSIGN_OR_RETURN(out->fd_, OpenToRead(path));
+  SWELL_ASSIGN_OR_RETURN(out->fd_, OpenBlob(path));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -22,6 +23,7 @@ class PackedInput {
 
 class FileInput final : public PackedInput {
  public:
+  explicit FileInput(UniqueFd fd) : fd_(std::move(fd)) {}
   static Result<std::unique_ptr<FileInput>> Open(const std::string& path);
   Result<size_t> Read(char* to, size_t size) override;
 

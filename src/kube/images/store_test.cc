@@ -215,6 +215,9 @@ TEST_F(StoreTest, ReadsWhatDockerSaves) {
   ASSERT_TRUE(image.ok()) << image.status().message();
   EXPECT_EQ(image->name, "docker.io/library/saved:3");
   EXPECT_TRUE(store_.FilesOf(image->manifest).ok());
+  // As a shell gives <(docker save saved:3): a link to what is open.
+  const UniqueFd open = OpenToRead(dir_.File("saved.tar")).value();
+  EXPECT_TRUE(Import(StrCat("docker-archive:/dev/fd/", open.get()), "again").ok());
   EXPECT_TRUE(ListDir(dir_.File("store/tmp"))->empty());
   // A layer that the image has twice is a link to the first.
   const std::string twice =

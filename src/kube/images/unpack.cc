@@ -404,8 +404,9 @@ Result<std::string> UnpackLayer(PackedInput& layer,
 }
 
 Status UnpackFiles(const std::string& file, const std::string& to_dir, const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(const auto input, FileInput::Open(file));
-  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(*input));
+  SWELL_ASSIGN_OR_RETURN(UniqueFd fd, OpenToRead(file));
+  FileInput input(std::move(fd));
+  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(input));
   return UnpackAll(to_dir, *tar, UnpackLimits(), cancel, /*files_only=*/true);
 }
 

@@ -209,8 +209,11 @@ Status Backup(const DataDir& dir,
 namespace {
 
 Status Unpack(const std::string& file, const std::string& to) {
-  std::FILE* in = std::fopen(file.c_str(), "rbe");
+  SWELL_ASSIGN_OR_RETURN(UniqueFd fd, OpenToRead(file));
+  std::FILE* in = ::fdopen(fd.get(), "rb");
   if (in == nullptr) return ErrnoStatus(errno, "open " + file);
+  // The stream closes it.
+  [[maybe_unused]] const int streamed = fd.Release();
   cli::TarReader reader(kTop, to, [](std::string_view) {});
   Status status;
   std::string piece(kPieceBytes, '\0');

@@ -1,5 +1,7 @@
 #include "ops/backup/backup.h"
 
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -50,6 +52,11 @@ TEST_F(BackupTest, AClusterIsRestoredIntoAnotherDirectory) {
   EXPECT_EQ(*ReadFile(fresh_.path + "/pki/sa.key"), "sa.key");
   EXPECT_TRUE(store::ReadDatabase(fresh_.Database()).ok());
   EXPECT_NE(printed_.find("swell up --detach --data-dir " + fresh_.path), std::string::npos);
+}
+
+TEST_F(BackupTest, WhatMayHaveNoEndIsNoBackup) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_EQ(Load(fresh_).message(), file_ + " is a named pipe, not a file");
 }
 
 TEST_F(BackupTest, AnExistingClusterIsReplacedOnlyByForceAndKept) {
