@@ -358,8 +358,7 @@ JobFailures::Judgement JobFailures::Judge(const JobPass& pass,
                                           size_t role,
                                           const json::Value& pod) const {
   const ReplicaSpec& replica = pass.spec.replicas[role];
-  const OnFailure verdict =
-      pass.kind.ClassifyFailure(replica, pass.counts[role], pod, pass.restarts);
+  OnFailure verdict = pass.kind.ClassifyFailure(replica, pass.counts[role], pod, pass.restarts);
   const auto failure = api::FailureOf(pod, pass.now);
   const bool by_code = replica.restart_policy == RestartPolicy::kExitCode;
   const bool spared =
@@ -369,11 +368,14 @@ JobFailures::Judgement JobFailures::Judge(const JobPass& pass,
   // The exit code is that of the launcher, which says only that a process failed.
   const bool by_signal = by_code && failure && api::LaunchedSignal(failure->said) != 0;
   const bool by_cluster = controllers::FailedByCluster(pod) || controllers::WasDisrupted(pod);
-  const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
+  const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kAsUsualOrIgnore &&
+                       verdict != OnFailure::kFailJob;
+  const bool retryable = spared || lost_peer || by_signal || by_cluster || by_kind ||
+                         api::IsDeleting(pod) ||
+                         (by_code && controllers::ExitCode(pod).value_or(1) >= 128);
+  if (verdict == OnFailure::kAsUsualOrIgnore && !retryable) verdict = OnFailure::kIgnore;
   return {.verdict = verdict,
-          .retryable = spared || lost_peer || by_signal || by_cluster || by_kind ||
-                       api::IsDeleting(pod) ||
-                       (by_code && controllers::ExitCode(pod).value_or(1) >= 128),
+          .retryable = retryable,
           // Only failures of its own are held against the job, and each once.
           .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&
                      !counted_.contains(std::string(api::Uid(pod)))};

@@ -225,7 +225,8 @@ Status ReadRoles(const json::Value& body,
   for (const RoleName& role : known) {
     const json::Value* found = json::Find(*roles, {role.name});
     if (found == nullptr) continue;
-    RoleRules rules{.restart_policy = restart_policy, .most = role.most};
+    RoleRules rules{.restart_policy = role.restart_policy.value_or(restart_policy),
+                    .most = role.most};
     SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica,
                            ReadReplicaSpec(StrCat(path, ".", role.name), role.name, *found, rules));
     // Workers of an elastic job are never fewer than its least, whatever is asked for.
@@ -349,7 +350,7 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     }
   }
   for (std::string_view path :
-       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "networkTopology"}) {
+       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "networkTopology", "webHost"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
   }
   // Their launchers start with the workers' gang, and wait for what they reach.

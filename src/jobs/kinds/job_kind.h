@@ -40,11 +40,12 @@ using sched::OnPreemption;
 
 // What follows when a pod fails by itself.
 enum class OnFailure {
-  kAsUsual,      // by its role's restart policy
-  kReplace,      // it is made again, which counts as a restart of the job
-  kReplaceFree,  // it is made again
-  kIgnore,       // it stays as it is, and the others continue
-  kRestartJob,   // all pods are made again, which counts as one restart of the job
+  kAsUsual,          // by its role's restart policy
+  kAsUsualOrIgnore,  // the same; where that ends the job, it stays as it is
+  kReplace,          // it is made again, which counts as a restart of the job
+  kReplaceFree,      // it is made again
+  kIgnore,           // it stays as it is, and the others continue
+  kRestartJob,       // all pods are made again, which counts as one restart of the job
   kFailJob,
   kCompleteJob,  // the job has succeeded
 };
@@ -214,6 +215,7 @@ struct RoleRules {
 struct RoleName {
   std::string_view name;
   int64_t most = kReplicasMax;
+  std::optional<RestartPolicy> restart_policy = {};  // empty: the kind's
 };
 // The roles in spec.FIELD, in the order of `known`: one that is not among them is refused, and so
 // is a job without members. Roles with none are left out.

@@ -5,7 +5,10 @@
 #include "base/strings.h"
 #include "jobs/kinds/job_kinds.h"
 #include "jobs/kinds/launch_env.h"
+#include "jobs/kinds/mars_env.h"
 #include "jobs/kinds/mpi_job.h"
+#include "jobs/kinds/role_member.h"
+#include "jobs/kinds/xdl_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
@@ -19,25 +22,6 @@ using controllers::SetEnv;
 constexpr std::string_view kKubedl = "training.kubedl.io";
 constexpr std::string_view kWorker = "Worker";
 constexpr std::string_view kEvaluator = "Evaluator";
-
-// A member and how it reaches the others.
-struct ConnectedMember : JobMember {
-  std::vector<std::vector<int64_t>> ports;  // by role and index, as in `spec`
-  const JobKindOptions& options;
-
-  std::string_view name() const { return api::Name(job); }
-  std::string NameOf(const ReplicaSpec& other, int64_t number) const {
-    return other.PodName(name(), number);
-  }
-  // The name of the first member of the first role, where all members meet.
-  std::string leader() const { return NameOf(spec.replicas.front(), 0); }
-  int64_t leader_port() const { return ports.front().front(); }
-  int64_t port() const {
-    const auto of_role = static_cast<size_t>(&role - spec.replicas.data());
-    return ports[of_role][static_cast<size_t>(index)];
-  }
-  bool leads() const { return rank() == 0; }
-};
 
 using SetMemberEnv = void (*)(const ConnectedMember& member, json::Value& pod);
 
@@ -63,6 +47,17 @@ struct RoleJobSpec {
   bool elastic = false;
   // One more service, of the job's name, is the members' domain.
   bool domain = false;
+  // The roles whose ends are the job's, as spec.min_success says; empty: the chief, or the workers.
+  // Where there are such roles, no member is labelled as the leader.
+  std::vector<std::string_view> ending = {};
+  // Members of the other roles may fail while others of their role are left.
+  bool others_may_fail = false;
+  // Reads what the kind alone has in its spec, after the roles.
+  Status (*read)(const json::Value& body, JobSpec& spec) = nullptr;
+
+  bool Ends(std::string_view role) const {
+    return std::find(ending.begin(), ending.end(), role) != ending.end();
+  }
 };
 
 void SetTfConfig(const ConnectedMember& member, json::Value& pod);
@@ -116,6 +111,28 @@ const RoleJobSpec kMpi{.kind = "MPIJob",
                        .elastic = true,
                        .domain = true};
 
+const RoleJobSpec kXdl{.kind = "XDLJob",
+                       .plural = "xdljobs",
+                       .roles_field = "xdlReplicaSpecs",
+                       .roles = {{kWorker}, {kExtendRole}, {"PS"}, {"Scheduler"}},
+                       .port_name = "xdljob-port",
+                       .port = 2222,
+                       .set_env = SetXdlEnv,
+                       .ending = {kWorker, kExtendRole},
+                       .read = ReadXdlSpec};
+const RoleJobSpec kMars{.kind = "MarsJob",
+                        .plural = "marsjobs",
+                        .roles_field = "marsReplicaSpecs",
+                        .roles = {{"Scheduler"},
+                                  {"WebService", kReplicasMax, RestartPolicy::kAlways},
+                                  {kWorker, kReplicasMax, RestartPolicy::kExitCode}},
+                        .port_name = "mars-port",
+                        .port = 11111,
+                        .set_env = SetMarsEnv,
+                        .ending = {"Scheduler"},
+                        .others_may_fail = true,
+                        .read = ReadMarsSpec};
+
 class RoleJobKind final : public JobKind {
  public:
   RoleJobKind(const RoleJobSpec& kind_spec,
@@ -147,9 +164,15 @@ class RoleJobKind final : public JobKind {
   }
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  OnFailure ClassifyFailure(const ReplicaSpec& replica,
+                            const ReplicaCount& count,
+                            const json::Value& pod,
+                            int64_t restarts) const override;
+  bool Failed(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
  private:
   bool kubedl() const { return resource_.group == kKubedl; }
+  Status CheckEnding(const JobSpec& spec) const;
   std::vector<std::vector<int64_t>> Ports(const json::Value& job, const JobSpec& spec) const;
 
   const RoleJobSpec& kind_spec_;
@@ -179,7 +202,9 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
     first.numbered = false;
     first.vital = first.replicas;
   }
-  if (!IsChief(first) && first.type != kWorker) {
+  if (!kind_spec_.ending.empty()) {
+    SWELL_RETURN_IF_ERROR(CheckEnding(spec));
+  } else if (!IsChief(first) && first.type != kWorker) {
     return controllers::WrongField(StrCat("spec.", kind_spec_.roles_field),
                                    "Invalid value: must have Workers, or a role that leads them");
   }
@@ -196,7 +221,20 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
         StrCat("Unsupported value: ", Quote(success), ": supported values: \"\", \"AllWorkers\""));
   }
   spec.all_must_succeed = success == "AllWorkers" || !kind_spec_.first_worker_ends;
+  if (kind_spec_.read != nullptr) SWELL_RETURN_IF_ERROR(kind_spec_.read(body, spec));
   return spec;
+}
+
+// A job that nobody ends would run for ever.
+Status RoleJobKind::CheckEnding(const JobSpec& spec) const {
+  std::vector<std::string> names;
+  for (std::string_view role : kind_spec_.ending) {
+    if (spec.Find(role) != nullptr) return Status::Ok();
+    names.push_back(Quote(role));
+  }
+  return controllers::WrongField(
+      StrCat("spec.", kind_spec_.roles_field),
+      StrCat("Invalid value: must have members of ", Join(names, " or "), ", who end the job"));
 }
 
 json::Object RoleJobKind::Labels(const JobMember& member) const {
@@ -230,6 +268,7 @@ json::Object RoleJobKind::Labels(const JobMember& member) const {
 
 // Without a chief, the first worker of a kind whose first worker ends the job leads it (Kubeflow).
 bool RoleJobKind::Leads(const JobMember& member) const {
+  if (!kind_spec_.ending.empty()) return false;
   if (IsChief(member.role)) return true;
   const bool first_worker = member.role.type == kWorker && member.index == 0;
   if (!kind_spec_.first_worker_ends || !first_worker) return false;
@@ -285,6 +324,15 @@ std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const Job
 }
 
 bool RoleJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  if (!kind_spec_.ending.empty()) {
+    int64_t members = 0, succeeded = 0;
+    for (size_t role = 0; role < spec.replicas.size(); ++role) {
+      if (!kind_spec_.Ends(spec.replicas[role].type)) continue;
+      members += spec.replicas[role].replicas;
+      succeeded += counts[role].succeeded;
+    }
+    return succeeded >= spec.min_success.value_or(members);
+  }
   const ReplicaSpec& first = spec.replicas.front();
   if (IsChief(first)) return counts.front().succeeded == first.replicas;
   return spec.all_must_succeed ? counts.front().succeeded == first.replicas
@@ -293,6 +341,21 @@ bool RoleJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>
 
 bool RoleJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& counts) const {
   return counts.front().running > 0;
+}
+
+OnFailure RoleJobKind::ClassifyFailure(const ReplicaSpec& replica,
+                                       const ReplicaCount&,
+                                       const json::Value&,
+                                       int64_t) const {
+  const bool missed = !kind_spec_.others_may_fail || kind_spec_.Ends(replica.type);
+  return missed ? OnFailure::kAsUsual : OnFailure::kAsUsualOrIgnore;
+}
+
+bool RoleJobKind::Failed(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  for (size_t role = 0; kind_spec_.others_may_fail && role < spec.replicas.size(); ++role) {
+    if (counts[role].failed >= spec.replicas[role].replicas) return true;
+  }
+  return false;
 }
 
 // {"cluster": {"ps": ["job-ps-0.ns.svc:2222"], "worker": [...]}, "task": {...}}: what TensorFlow
@@ -398,6 +461,8 @@ std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& opt
   add(kTensorflow, kKubedl, "v1alpha1", RestartPolicy::kExitCode, CleanPodPolicy::kRunning);
   add(kXgboost, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
   add(kMpi, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
+  add(kXdl, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
+  add(kMars, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
   return kinds;
 }
 

@@ -1,4 +1,5 @@
-// TFJob, XGBoostJob, PaddleJob and JAXJob: what their processes are told, and when they are over.
+// TFJob, XGBoostJob, PaddleJob, JAXJob, XDLJob and MarsJob: what their processes are told, and when
+// they are over.
 #include "jobs/kinds/role_job.h"
 
 #include <gtest/gtest.h>
@@ -17,6 +18,8 @@ using manager::TestCluster;
 
 const client::Resource kTfJobs{"kubeflow.org", "v1", "tfjobs", true};
 const client::Resource kKubedlTfJobs{"training.kubedl.io", "v1alpha1", "tfjobs", true};
+const client::Resource kXdlJobs{"training.kubedl.io", "v1alpha1", "xdljobs", true};
+const client::Resource kMarsJobs{"training.kubedl.io", "v1alpha1", "marsjobs", true};
 
 std::string Role(std::string_view name, int replicas, std::string_view more = "") {
   return StrCat(name, ": {replicas: ", replicas, more,
@@ -56,6 +59,13 @@ class RoleJobTest : public ::testing::Test {
   bool Is(const client::Resource& jobs, std::string_view type) {
     return cluster_.Until([&] { return cluster_.Condition(jobs, "default/job", type); },
                           std::chrono::seconds(10));
+  }
+  static std::unique_ptr<JobKind> Find(std::string_view name) {
+    std::vector<std::unique_ptr<JobKind>> kinds = MakeRoleJobKinds({});
+    for (std::unique_ptr<JobKind>& kind : kinds) {
+      if (kind->kind() == name) return std::move(kind);
+    }
+    return nullptr;
   }
   TestCluster cluster_;
 };
@@ -210,6 +220,140 @@ TEST_F(RoleJobTest, JaxProcessesAreNumbered) {
   EXPECT_EQ(env["COORDINATOR_PORT"], "6666");
   EXPECT_EQ(env["NUM_PROCESSES"], "2");
   EXPECT_EQ(env["PROCESS_ID"], "1");
+}
+
+TEST_F(RoleJobTest, XdlIsToldOfItsTaskAndItsPlaceInZooKeeper) {
+  const std::string scheduler =
+      "Scheduler: {template: {spec: {containers: [{name: xdl, image: i, env: [{name: ZK_ADDR, "
+      "value: 'zfs://zk:2181/xdl'}]}]}}}";
+  Submit("training.kubedl.io/v1alpha1", "XDLJob", "xdlReplicaSpecs",
+         {scheduler, Role("PS", 1), Role("Worker", 2), Role("ExtendRole", 1)});
+  ASSERT_TRUE(AllRun(5));
+  auto env = Env("job-worker-1");
+  EXPECT_EQ(env["TASK_NAME"], "worker");
+  EXPECT_EQ(env["TASK_INDEX"], "1");
+  EXPECT_EQ(env["XDL_CONFIG"],
+            R"({"cluster":{"worker":["job-worker-0:2222","job-worker-1:2222"],)"
+            R"("extendrole":["job-extendrole-0:2222"],"ps":["job-ps-0:2222"],)"
+            R"("scheduler":["job-scheduler-0:2222"]},"task":{"type":"worker","index":1}})");
+  EXPECT_EQ(env.count("ZK_ADDR"), 0u);
+  const json::SharedValue job = cluster_.Get(kXdlJobs, "default/job");
+  EXPECT_EQ(Env("job-scheduler-0")["ZK_ADDR"], StrCat("zfs://zk:2181/xdl/", api::Uid(*job)));
+  EXPECT_EQ(Env("job-extendrole-0")["TASK_NAME"], "extendrole");
+  for (const char* pod : {"job-worker-0", "job-scheduler-0"}) {
+    EXPECT_EQ(api::Label(*cluster_.Get(kPods, StrCat("default/", pod)), "job-role"), "") << pod;
+  }
+}
+
+TEST_F(RoleJobTest, AnXdlJobEndsWithEnoughOfItsWorkers) {
+  Submit("training.kubedl.io/v1alpha1", "XDLJob", "xdlReplicaSpecs",
+         {Role("PS", 1), Role("Worker", 3), Role("ExtendRole", 1)}, ", minFinishWorkRate: 60");
+  ASSERT_TRUE(AllRun(5));
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  cluster_.agents->Exit("default/job-extendrole-0", 0);
+  cluster_.Run(std::chrono::seconds(2));
+  EXPECT_FALSE(cluster_.Condition(kXdlJobs, "default/job", "Succeeded")) << "60 % of 4 are 3";
+  cluster_.agents->Exit("default/job-worker-2", 0);
+  EXPECT_TRUE(Is(kXdlJobs, "Succeeded"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
+TEST_F(RoleJobTest, HowManyXdlWorkersMustSucceed) {
+  const std::unique_ptr<JobKind> kind = Find("XDLJob");
+  const auto least = [&](int workers, std::string_view more) {
+    const auto spec = kind->Parse(*json::Parse(StrCat(
+        R"({"metadata":{"name":"job"},"spec":{"xdlReplicaSpecs":{"Worker":{"replicas":)", workers,
+        R"(,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})", more, "}}")));
+    return spec.ok() ? std::to_string(spec->min_success.value_or(-1))
+                     : std::string(spec.status().message());
+  };
+  EXPECT_EQ(least(10, ""), "9");
+  EXPECT_EQ(least(1, ""), "1");
+  EXPECT_EQ(least(10, R"(,"minFinishWorkNum":4)"), "4");
+  EXPECT_EQ(least(10, R"(,"minFinishWorkNum":4,"minFinishWorkRate":51)"), "6");
+  EXPECT_EQ(least(10, R"(,"minFinishWorkNum":0)"), "-1") << "all";
+  EXPECT_EQ(least(2, R"(,"minFinishWorkNum":3)"),
+            "spec.minFinishWorkNum: Invalid value: 3: must be between 0 (all) and 2, the members "
+            "of Worker and ExtendRole");
+  EXPECT_EQ(least(2, R"(,"minFinishWorkRate":101)"),
+            "spec.minFinishWorkRate: Invalid value: 101: must be between 0 (all) and 100, a "
+            "percentage");
+  EXPECT_EQ(least(0, ""),
+            "spec.xdlReplicaSpecs: Invalid value: must have members of a role, one "
+            "of \"Worker\", \"ExtendRole\", \"PS\", \"Scheduler\"");
+}
+
+TEST_F(RoleJobTest, MarsIsToldOfItsSchedulersAndOfItsMemory) {
+  const std::string worker =
+      "Worker: {replicas: 2, template: {spec: {containers: [{name: sidecar, image: i}, {name: "
+      "mars, image: i, resources: {requests: {cpu: 1500m, memory: 1Gi, ephemeral-storage: "
+      "2000}}}]}}}";
+  Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
+         {Role("Scheduler", 1), Role("WebService", 1), worker},
+         ", workerMemoryTuningPolicy: {spillDirs: [/spill/a, /spill/b], lockFreeFileIO: false, "
+         "workerCachePercentage: 50, plasmaStore: /plasma}");
+  // No node has this storage, and what pods are told does not wait for one.
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Pending") == 4; }));
+  const std::string cluster = R"({"cluster":{"scheduler":["job-scheduler-0.default.svc:11111"],)"
+                              R"("webservice":["job-webservice-0.default.svc:11111"]},"task":)";
+  auto env = Env("job-worker-1");
+  EXPECT_EQ(env["MARS_CLUSTER_DETAIL"],
+            StrCat(cluster, R"({"type":"worker","index":1,"resources":{"cpu_procs":2,"phy_mem":)",
+                   1 << 30, "}}}"));
+  EXPECT_EQ(env["MARS_CPU_TOTAL"], "2");
+  EXPECT_EQ(env["MARS_MEMORY_TOTAL"], std::to_string(1 << 30));
+  EXPECT_EQ(env["MARS_BIND_PORT"], "11111");
+  EXPECT_EQ(env["MARS_K8S_GROUP_LABELS"], "job-name");
+  EXPECT_EQ(env["MARS_CONTAINER_IP"], "\"status.podIP\"");
+  EXPECT_EQ(env["MARS_SPILL_DIRS"], "/spill/a,/spill/b");
+  EXPECT_EQ(env["MARS_PLASMA_DIRS"], "/plasma");
+  EXPECT_EQ(env["MARS_LOCK_FREE_FILEIO"], "0");
+  EXPECT_EQ(env["MARS_CACHE_MEM_SIZE"], std::to_string((1 << 30) / 100 * 50));
+  std::map<std::string, std::string> sizes;
+  const json::SharedValue pod = cluster_.Get(kPods, "default/job-worker-1");
+  for (const json::Value& volume : json::GetArray(*pod, {"spec", "volumes"})) {
+    sizes[std::string(json::GetString(volume, {"name"}))] =
+        json::GetString(volume, {"emptyDir", "sizeLimit"});
+  }
+  EXPECT_EQ(sizes["mars-empty-dir-1"], "1k");
+  EXPECT_EQ(sizes["mars-shared-cache"], "536870900");
+  auto scheduler = Env("job-scheduler-0");
+  EXPECT_EQ(scheduler["MARS_CLUSTER_DETAIL"],
+            StrCat(cluster, R"({"type":"scheduler","index":0}})"));
+  EXPECT_EQ(scheduler.count("MARS_CPU_TOTAL"), 0u) << "it asks for none";
+  EXPECT_EQ(scheduler.count("MARS_PLASMA_DIRS"), 0u);
+}
+
+TEST_F(RoleJobTest, AMarsJobFailsWithoutAnyWorkerLeft) {
+  Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
+         {Role("Scheduler", 1), Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(3));
+  cluster_.agents->Exit("default/job-worker-0", 1);
+  cluster_.agents->Exit("default/job-worker-1", 1);
+  EXPECT_TRUE(Is(kMarsJobs, "Failed"));
+}
+
+TEST_F(RoleJobTest, WhatAMarsJobCannotDoWithout) {
+  const std::unique_ptr<JobKind> kind = Find("MarsJob");
+  const auto wrong = [&](std::string_view roles, std::string_view more) {
+    return std::string(kind->Parse(*json::Parse(StrCat(
+                                       R"({"metadata":{"name":"job"},"spec":{"marsReplicaSpecs":{)",
+                                       roles, "}", more, "}}")))
+                           .status()
+                           .message());
+  };
+  const auto role = [](std::string_view name) {
+    return StrCat("\"", name,
+                  R"(":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}})");
+  };
+  EXPECT_EQ(wrong(role("Worker"), ""),
+            "spec.marsReplicaSpecs: Invalid value: must have members of \"Scheduler\", who end the "
+            "job");
+  EXPECT_EQ(wrong(role("Scheduler"), R"(,"workerMemoryTuningPolicy":{"spillDirs":["/a","b"]})"),
+            "spec.workerMemoryTuningPolicy.spillDirs[1]: Invalid value: \"b\": must be an absolute "
+            "path");
+  const auto job = json::Parse(R"({"spec":{"webHost":"mars.example.com"}})");
+  EXPECT_EQ(IgnoredFields(*job), std::vector<std::string>{"spec.webHost"});
 }
 
 TEST_F(RoleJobTest, AGangThatDoesNotFitStartsNobody) {

@@ -1,0 +1,141 @@
+#include "jobs/kinds/mars_env.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "jobs/kinds/launch_env.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_env.h"
+#include "kube/controllers/wrong_field.h"
+
+namespace swell::jobs {
+namespace {
+
+using controllers::SetEnv;
+
+constexpr std::string_view kWorker = "Worker";
+constexpr std::string_view kTuning = "workerMemoryTuningPolicy";
+constexpr std::string_view kCacheVolume = "mars-shared-cache";
+
+// The requests of the container that KubeDL takes for the one that computes.
+api::Amounts MainAmounts(const json::Value& pod) {
+  const json::Array& containers = api::Containers(pod);
+  const auto named = std::find_if(
+      containers.begin(), containers.end(),
+      [](const json::Value& container) { return api::ContainerName(container) == "mars"; });
+  return api::ContainerAmounts(named == containers.end() ? containers[0] : *named,
+                               api::AmountField::kRequests);
+}
+
+int64_t AmountOf(const api::Amounts& amounts, std::string_view resource) {
+  const auto found = amounts.find(resource);
+  return found == amounts.end() ? 0 : found->second.Value();
+}
+
+// Workers are not in it: they come to the others, and their number may change.
+std::string ClusterDetail(const ConnectedMember& member, const json::Value& pod) {
+  json::Object cluster;
+  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
+    const ReplicaSpec& other = member.spec.replicas[role];
+    if (other.type == kWorker) continue;
+    json::Array addresses;
+    for (int64_t i = 0; i < other.replicas; ++i) {
+      addresses.push_back(
+          json::Value(StrCat(member.NameOf(other, i), ".", api::Namespace(member.job),
+                             ".svc:", member.ports[role][static_cast<size_t>(i)])));
+    }
+    cluster[ToLower(other.type)] = std::move(addresses);
+  }
+  json::Object task{{"type", ToLower(member.role.type)}, {"index", member.index}};
+  if (member.role.type == kWorker) {
+    const api::Amounts all =
+        api::PodAmounts(*json::Find(pod, {"spec"}), api::AmountField::kRequests);
+    task["resources"] =
+        json::Object{{"cpu_procs", AmountOf(all, "cpu")}, {"phy_mem", AmountOf(all, "memory")}};
+  }
+  return json::Print(json::Object{{"cluster", std::move(cluster)}, {"task", std::move(task)}});
+}
+
+// What does not fit into memory, where the policy names directories for it.
+void AddSpillDirs(const json::Value& policy, int64_t storage, json::Value& pod) {
+  std::vector<std::string> paths;
+  for (const json::Value& path : json::GetArray(policy, {"spillDirs"})) {
+    paths.emplace_back(json::View(path.get_string()));
+  }
+  if (paths.empty()) return;
+  json::Object source;
+  if (storage > 0) {
+    source["sizeLimit"] = std::to_string(storage / static_cast<int64_t>(paths.size()));
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    MountVolume(pod, json::Object{{"name", StrCat("mars-empty-dir-", i)}, {"emptyDir", source}},
+                paths[i], {"containers"});
+  }
+  SetEnv(pod, "MARS_SPILL_DIRS", Join(paths, ","));
+}
+
+// 0: Mars decides.
+int64_t CacheBytes(const json::Value& policy, int64_t memory) {
+  if (const json::Value* size = json::Find(policy, {"workerCacheSize"})) {
+    const auto bytes = api::Quantity::FromJson(*size);
+    return bytes.ok() ? bytes->Value() : 0;
+  }
+  const int64_t percent = json::GetInt(policy, {"workerCachePercentage"});
+  return memory / 100 * std::clamp<int64_t>(percent, 0, 100);
+}
+
+// The workers of a node share memory by files.
+void TuneMemory(const json::Value& policy, const api::Amounts& amounts, json::Value& pod) {
+  AddSpillDirs(policy, AmountOf(amounts, "ephemeral-storage"), pod);
+  const std::string_view plasma = json::GetString(policy, {"plasmaStore"}, "/dev/shm");
+  if (!plasma.empty()) SetEnv(pod, "MARS_PLASMA_DIRS", plasma);
+  SetEnv(pod, "MARS_LOCK_FREE_FILEIO", json::GetBool(policy, {"lockFreeFileIO"}, true) ? "1" : "0");
+  const int64_t bytes = CacheBytes(policy, AmountOf(amounts, "memory"));
+  if (bytes == 0) return;
+  SetEnv(pod, "MARS_CACHE_MEM_SIZE", std::to_string(bytes));
+  if (plasma.empty()) return;
+  const json::Object source{{"medium", "Memory"}, {"sizeLimit", std::to_string(bytes)}};
+  MountVolume(pod, json::Object{{"name", kCacheVolume}, {"emptyDir", source}}, plasma,
+              {"containers"});
+}
+
+}  // namespace
+
+void SetMarsEnv(const ConnectedMember& member, json::Value& pod) {
+  const api::Amounts amounts = MainAmounts(pod);
+  // Without an amount Mars looks for itself; of 0 it would make nothing.
+  for (const auto& [resource, name] :
+       {std::pair{"cpu", "MARS_CPU_TOTAL"}, std::pair{"memory", "MARS_MEMORY_TOTAL"}}) {
+    const int64_t amount = AmountOf(amounts, resource);
+    if (amount > 0) SetEnv(pod, name, std::to_string(amount));
+  }
+  SetEnv(pod, "MARS_CPU_USE_PROCESS_STAT", "1");
+  SetEnv(pod, "MARS_MEM_USE_CGROUP_STAT", "1");
+  SetEnv(pod, "MARS_BIND_PORT", std::to_string(member.port()));
+  SetEnv(pod, "MARS_K8S_GROUP_LABELS", "job-name");
+  controllers::SetEnvFromField(pod, "MARS_CONTAINER_IP", "status.podIP");
+  controllers::SetEnvFromField(pod, "MARS_K8S_POD_NAME", "metadata.name");
+  controllers::SetEnvFromField(pod, "MARS_K8S_POD_NAMESPACE", "metadata.namespace");
+  SetEnv(pod, "MARS_CLUSTER_DETAIL", ClusterDetail(member, pod));
+  if (member.role.type != kWorker) return;
+  static const json::Value kDefaults = json::Object{};
+  const json::Value* policy = json::Find(api::Spec(member.job), {kTuning});
+  TuneMemory(policy != nullptr ? *policy : kDefaults, amounts, pod);
+}
+
+Status ReadMarsSpec(const json::Value& body, JobSpec&) {
+  const json::Array& dirs = json::GetArray(body, {kTuning, "spillDirs"});
+  for (size_t i = 0; i < dirs.size(); ++i) {
+    if (dirs[i].is_string() && json::View(dirs[i].get_string()).starts_with('/')) continue;
+    return controllers::WrongText(StrCat("spec.", kTuning, ".spillDirs[", i, "]"),
+                                  dirs[i].is_string() ? json::View(dirs[i].get_string()) : "",
+                                  "must be an absolute path");
+  }
+  const std::string_view plasma = json::GetString(body, {kTuning, "plasmaStore"}, "/dev/shm");
+  if (plasma.empty() || plasma.starts_with('/')) return Status::Ok();
+  return controllers::WrongText(StrCat("spec.", kTuning, ".plasmaStore"), plasma,
+                                "must be an absolute path");
+}
+
+}  // namespace swell::jobs
