@@ -1,7 +1,10 @@
 // Why a workload waits or ran as it did, or why a Cron starts no job: what swell why says.
-import { labelled } from '../lib/why_lines.ts';
+import { withoutCount } from '../lib/format.ts';
+import { hrefOf } from '../lib/router.ts';
 import type { WhyData } from '../lib/types.ts';
+import { labelled, tablesOf, type TextTable } from '../lib/why_lines.ts';
 import { Card } from './basic.tsx';
+import { ListTable } from './list_table.tsx';
 
 // What swell why prints, without what the page says elsewhere: the sentence above it, and below it the next step and
 // what starts the job, which ends the text.
@@ -20,6 +23,37 @@ function isTold(sentence: string, told = ''): boolean {
   return said(told) === said(sentence);
 }
 
+// "FREE GPUS" is how a terminal writes "Free GPUs".
+const headOf = (words: string) =>
+  (words.charAt(0) + words.slice(1).toLowerCase()).replaceAll(/\b[gc]pus?\b/g, (unit) =>
+    unit.toUpperCase().replace(/S$/, 's'),
+  );
+
+function Table({ table: { title, heads, rows } }: { table: TextTable }) {
+  return (
+    <ListTable label={title} heads={heads.map(headOf)} fills>
+      {rows.map((cells) => (
+        <tr key={cells[0]}>
+          {cells.map((cell, at) => (
+            <td key={at} class={at < cells.length - 1 ? 'nowrap' : undefined}>
+              {heads[at] === 'NODE' ? <a href={hrefOf.node(cell)}>{cell}</a> : cell}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function Text({ lines }: { lines: string[] }) {
+  if (lines.length === 1) return <p class="muted small">{lines[0]?.trim()}</p>;
+  return (
+    <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it">
+      {lines.join('\n')}
+    </pre>
+  );
+}
+
 // `told`: the sentence that the page has already.
 export function WhyCard({ why, told }: { why: WhyData; told?: string }) {
   const { facts, rest } = labelled(linesBeside(why));
@@ -34,15 +68,13 @@ export function WhyCard({ why, told }: { why: WhyData; told?: string }) {
             {facts.map(([label, text], index) => (
               <div key={index}>
                 <dt>{label}</dt>
-                <dd>{text}</dd>
+                <dd>{withoutCount(text)}</dd>
               </div>
             ))}
           </dl>
         )}
-        {rest.length > 0 && (
-          <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it">
-            {rest.join('\n')}
-          </pre>
+        {tablesOf(rest).map((block, index) =>
+          Array.isArray(block) ? <Text key={index} lines={block} /> : <Table key={index} table={block} />,
         )}
       </div>
     </Card>

@@ -290,6 +290,9 @@ test('a workload that runs is told what would let it grow, one that waits what w
     await page.waitForSelector(`.card:has-text("${title}"):has-text("Any one of these would do")`);
   }
   runs.members.requested -= 1;
+  // What holds the nodes is a table of the page, not one of a terminal.
+  await page.getByRole('region', { name: 'Nodes' }).getByRole('link', { name: 'node-1' }).click();
+  await page.waitForSelector('h1:has-text("node-1")');
   await page.context().close();
 });
 

@@ -676,6 +676,8 @@ export function why(row: WorkloadRow | undefined): WhyData {
       'Nodes:',
       '  NODE    FREE GPUS  HELD BY',
       '  node-1  0 of 8     vision/resnet-3 8',
+      '  node-2  0 of 8',
+      '  and 6 more nodes with at most 0 free',
       START,
       'It would start, for example, with any one of these:',
       '  one more node like node-1',
@@ -686,7 +688,6 @@ export function why(row: WorkloadRow | undefined): WhyData {
   };
 }
 
-// A past that a seed makes: curves that go up and down in steps.
 // GPUs of pods without a project.
 function heldOutside(world: World): number {
   const outside = (one: NodeRow) => new Set(one.pods.filter((pod) => !pod.project).map((pod) => pod.name));
@@ -696,6 +697,7 @@ function heldOutside(world: World): number {
   }, 0);
 }
 
+// A past that a seed makes: curves that go up and down in steps.
 export function history(world: World, names: string[], from: number, to: number, points: number): Series[] {
   const step = Math.max(15, (to - from) / Math.max(2, points));
   const t: number[] = [];

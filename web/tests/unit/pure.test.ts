@@ -44,7 +44,7 @@ import { continued, noted } from '../../src/lib/tail.ts';
 import { colourOf, learnProjects, placeOf } from '../../src/lib/theme.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
 import type { LogPart, ProjectRow, Series, WorkloadRow } from '../../src/lib/types.ts';
-import { labelled } from '../../src/lib/why_lines.ts';
+import { labelled, tablesOf } from '../../src/lib/why_lines.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
 
 const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({
@@ -167,6 +167,28 @@ test('lines of swell why that have a label are told from its tables', () => {
     rest: table,
   });
   assert.deepEqual(labelled(['No label: no', 'Why:']), { facts: [['No label', 'no']], rest: ['Why:'] });
+});
+
+test('tables of swell why are read by the columns of their headings', () => {
+  const lines = [
+    'Nodes:',
+    '  NODE    FREE GPUS              HELD BY',
+    '  node-1  0 of 4                 a/b 2, c/d 2',
+    '  node-2  4 of 4, tainted x=y z',
+    '  and 2 more nodes with at most 0 free',
+    'Bound:',
+  ];
+  assert.deepEqual(tablesOf(lines), [
+    {
+      title: 'Nodes',
+      heads: ['NODE', 'FREE GPUS', 'HELD BY'],
+      rows: [
+        ['node-1', '0 of 4', 'a/b 2, c/d 2'],
+        ['node-2', '4 of 4, tainted x=y z', ''],
+      ],
+    },
+    ['  and 2 more nodes with at most 0 free', 'Bound:'],
+  ]);
 });
 
 test('search needs every word in some cell', () => {
