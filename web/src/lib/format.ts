@@ -175,9 +175,14 @@ export function withoutCount(reason: string): string {
   );
 }
 
+// What the word of the state says already.
+function withoutState(reason: string): string {
+  return reason.replace(/^(\S+) cannot start: container \S+ waits with \S+: (?:Back-off pulling (?=image ))?/, '$1: ');
+}
+
 // A member is named without its job, which the row names: what is left has room for the cause.
 export function reasonText({ reason, name, kind }: { reason?: string | null; name: string; kind: string }): string {
-  const said = withoutCount(reason ?? '');
+  const said = withoutState(withoutCount(reason ?? ''));
   for (const prefix of [`${name}-`, `${kind} ${name} `]) {
     if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
   }

@@ -106,6 +106,9 @@ test('the reason of a row does not name its workload again', () => {
     reasonText({ ...row, reason: `waits for 3 more: ${counted}` }),
     'waits for 3 more: needs 4 GPUs; 0 free.',
   );
+  const pull =
+    'sweep-3-x7 cannot start: container main waits with ImagePullBackOff: Back-off pulling image "a": no host a';
+  assert.equal(reasonText({ ...row, reason: pull }), 'x7: image "a": no host a', 'the state says the rest');
   const tainted =
     '0/3 nodes are available: 1 node(s) had untolerated taint {a: b}, 2 Insufficient nvidia.com/gpu. Needs 4 GPUs';
   assert.equal(reasonText({ ...row, reason: tainted }), tainted, 'the taint is said nowhere else');
