@@ -112,6 +112,19 @@ export function dateTime(time: string | number | null | undefined): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
 }
 
+// The zone of all clocks on the pages: that of the browser.
+export const zoneHere = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+// "UTC", and where clocks there do not show what those of the pages do, whose those are.
+export function zoneText(zone: string, at = new Date()): string {
+  try {
+    const there = at.toLocaleString('en-US', { timeZone: zone });
+    return there === at.toLocaleString('en-US') ? zone : `${zone}; times here: ${zoneHere()}`;
+  } catch {
+    return zone; // which the browser does not know
+  }
+}
+
 export function gpuHours(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return NONE;
   const hours = seconds / 3600;

@@ -1,7 +1,7 @@
 // What starts workloads at the times of a schedule: KubeDL's Crons and Kubernetes' CronJobs.
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, secondsSince, span } from '../lib/format.ts';
+import { dateTime, secondsSince, span, zoneText } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { go, hrefOf, param } from '../lib/router.ts';
 import type { CronData, CronRow, CronRun, Rows, WhyData } from '../lib/types.ts';
@@ -281,7 +281,7 @@ function CronFacts({ row }: { row: CronRow }) {
     <Facts
       facts={[
         ['Schedule', <code>{row.schedule}</code>],
-        ['Time zone', row.timeZone ?? 'UTC'],
+        ['Time zone', zoneText(row.timeZone ?? 'UTC')],
         ['Next run', row.next ? <>{dateTime(row.next)}</> : '–'],
         ['Last run', row.last ? dateTime(row.last) : '–'],
         ['Starts', row.starts],

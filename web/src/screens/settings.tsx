@@ -1,7 +1,7 @@
 // Colours, the session, and what the server says of itself.
 import { useEffect, useState } from 'preact/hooks';
 import { errorText, kube, logout, send, session } from '../lib/api.ts';
-import { dateTime } from '../lib/format.ts';
+import { dateTime, zoneHere } from '../lib/format.ts';
 import { setTheme, theme, type Theme } from '../lib/theme.ts';
 import { Button, Card, Facts, Head, Segments, Status } from '../parts/basic.tsx';
 import { ListTable } from '../parts/list_table.tsx';
@@ -49,6 +49,7 @@ function SessionCard() {
         facts={[
           ['User', session.value?.user],
           ['Groups', session.value?.groups.join(', ') || '–'],
+          ['Time zone', zoneHere()],
           ['Ends', dateTime(session.value?.expires)],
         ]}
       />

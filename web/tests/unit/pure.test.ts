@@ -19,6 +19,8 @@ import {
   reasonText,
   sentence,
   span,
+  zoneHere,
+  zoneText,
 } from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum, within } from '../../src/lib/history.ts';
 import { highest, stack, withOthers } from '../../src/lib/curves.ts';
@@ -119,6 +121,14 @@ test('the end of a long name is kept, by which names of one series differ', () =
   assert.deepEqual(nameParts('finetune-llama-3-70b-instruct-43'), ['finetune-llama-3-70b-instruct', '-43']);
   assert.deepEqual(nameParts('vision/tf-wide-deep-80-worker-1'), ['vision/tf-wide-deep-80', '-worker-1']);
   assert.deepEqual(nameParts('pretraining_of_a_large_model'), ['pretraining_of_a_l', 'arge_model']);
+});
+
+test('the zone of a schedule says whose clocks the page shows, where they differ', () => {
+  const at = new Date('2026-01-01T12:00:00Z');
+  assert.equal(zoneText(zoneHere(), at), zoneHere());
+  assert.equal(zoneText('Nowhere/At_all', at), 'Nowhere/At_all');
+  const other = zoneText('Asia/Kathmandu', at).startsWith('Asia/Kathmandu; times here: ');
+  assert.ok(other || zoneHere() === 'Asia/Kathmandu');
 });
 
 test('a span of time has at most two units', () => {
