@@ -17,7 +17,7 @@ import {
 import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
 import { go, keepScroll, keptScroll, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
-import { Button, Empty, Menu, Name, Skeleton } from './basic.tsx';
+import { Button, Empty, Menu, Name, Notice, Skeleton } from './basic.tsx';
 import { Icon } from './icons.tsx';
 
 export interface Column<T> {
@@ -41,6 +41,7 @@ export interface GridProps<T> {
   label: string;
   columns: Column<T>[];
   rows: T[] | undefined;
+  error?: string; // why they could not be read, or not read again
   rowKey: (row: T) => string;
   href?: (row: T) => string;
   empty: ComponentChildren;
@@ -705,9 +706,17 @@ export function Grid<T>(props: GridProps<T>) {
     '--min': `${least}px`,
     ...(props.height ? { '--grid-height': props.height } : {}),
   } as CSSProperties;
+  const failed = Boolean(props.error) && !rows; // there is nothing to search or to wait for
   return (
     <div class="stack" style={{ gap: '12px' }}>
-      {!props.plain && <ToolBar props={props} shown={shown} visible={visible} choices={choices} choose={choose} />}
+      {props.error && (
+        <Notice tone="bad">
+          {props.label} could not be read: {props.error}
+        </Notice>
+      )}
+      {!props.plain && !failed && (
+        <ToolBar props={props} shown={shown} visible={visible} choices={choices} choose={choose} />
+      )}
       {picked.length > 0 && props.bulk && (
         <div class="bulk">
           <strong>{plural(picked.length, ...namesOf(props))} chosen</strong>
@@ -717,8 +726,8 @@ export function Grid<T>(props: GridProps<T>) {
           </Button>
         </div>
       )}
-      <div class="grid" style={style} ref={frame}>
-        {rows === undefined && (
+      <div class="grid" style={style} ref={frame} hidden={failed}>
+        {rows === undefined && !failed && (
           <div style={{ padding: '16px' }}>
             <Skeleton lines={6} height={18} />
           </div>

@@ -117,10 +117,10 @@ export function Crons() {
   return (
     <>
       <Head title="Crons" />
-      {view.error && <Notice tone="bad">Crons could not be read: {view.error}</Notice>}
       <Grid
         name="crons"
         label="Crons"
+        error={view.error}
         columns={COLUMNS}
         rows={view.data?.rows}
         rowKey={(row) => row.uid}

@@ -5,7 +5,7 @@ import { useView } from '../lib/live.ts';
 import { param } from '../lib/router.ts';
 import type { EventRow, Rows } from '../lib/types.ts';
 import { AuditLog } from '../parts/audit_log.tsx';
-import { Empty, Head, Notice, TabPanel, Tabs } from '../parts/basic.tsx';
+import { Empty, Head, TabPanel, Tabs } from '../parts/basic.tsx';
 import { ObjectLink, ReasonBadge } from '../parts/decisions.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 
@@ -88,10 +88,10 @@ function Happened() {
   const view = useView<Rows<EventRow>>('events', { limit: LIMIT });
   return (
     <>
-      {view.error && <Notice tone="bad">Events could not be read: {view.error}</Notice>}
       <Grid
         name="events"
         label="Events"
+        error={view.error}
         columns={EVENT_COLUMNS}
         rows={withKeys(view.data?.rows)}
         rowKey={(row) => row.key}

@@ -212,10 +212,10 @@ export function Nodes() {
   return (
     <>
       <Head title="Nodes" />
-      {view.error && <Notice tone="bad">Nodes could not be read: {view.error}</Notice>}
       <Grid
         name="nodes"
         label="Nodes"
+        error={view.error}
         columns={COLUMNS}
         rows={view.data?.rows}
         rowKey={(row) => row.name}

@@ -16,7 +16,6 @@ import {
   Head,
   HeldBar,
   Missing,
-  Notice,
   ProjectName,
   QuotaCell,
   Segments,
@@ -395,10 +394,10 @@ export function Pools() {
           </Button>
         )}
       </Head>
-      {view.error && <Notice tone="bad">Node pools could not be read: {view.error}</Notice>}
       <Grid
         name="node-pools"
         label="Node pools"
+        error={view.error}
         columns={COLUMNS}
         rows={view.data?.rows}
         rowKey={(row) => row.name}

@@ -282,10 +282,10 @@ export function Projects() {
           </Button>
         )}
       </Head>
-      {view.error && <Notice tone="bad">Projects could not be read: {view.error}</Notice>}
       <Grid
         name="projects"
         label="Projects"
+        error={view.error}
         columns={view.data?.membersPartial ? PARTIAL_COLUMNS : COLUMNS}
         rows={view.data && treeOrder(view.data.rows)}
         rowKey={(row) => row.name}

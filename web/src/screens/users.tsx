@@ -4,7 +4,7 @@ import { may } from '../lib/access.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { Rows, UserRow } from '../lib/types.ts';
-import { Age, Button, Empty, Head, Notice, toast } from '../parts/basic.tsx';
+import { Age, Button, Empty, Head, toast } from '../parts/basic.tsx';
 import { confirm, open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { KubeconfigForm, UserForm } from '../parts/user_form.tsx';
@@ -93,42 +93,40 @@ export function Users() {
   return (
     <>
       <Head title="Users">{button}</Head>
-      {view.error && <Notice tone="bad">Users could not be read: {view.error}</Notice>}
-      {!(view.error && !view.data) && (
-        <Grid
-          name="users"
-          label="Users"
-          rows={view.data?.rows}
-          rowKey={(row) => row.name}
-          address
-          what={['user', 'users']}
-          partial={view.data?.partial}
-          empty={
-            <Empty title="There are no users">
-              <p>
-                You are the administrator of this cluster. Make a user for each person who shares it; they see and use
-                their projects.
-              </p>
-              {button}
-            </Empty>
-          }
-          columns={
-            create
-              ? [
-                  ...COLUMNS,
-                  {
-                    key: 'actions',
-                    title: 'Actions',
-                    value: () => '',
-                    cell: (row) => <Actions row={row} />,
-                    width: 100,
-                    grow: 0,
-                  },
-                ]
-              : COLUMNS
-          }
-        />
-      )}
+      <Grid
+        name="users"
+        label="Users"
+        error={view.error}
+        rows={view.data?.rows}
+        rowKey={(row) => row.name}
+        address
+        what={['user', 'users']}
+        partial={view.data?.partial}
+        empty={
+          <Empty title="There are no users">
+            <p>
+              You are the administrator of this cluster. Make a user for each person who shares it; they see and use
+              their projects.
+            </p>
+            {button}
+          </Empty>
+        }
+        columns={
+          create
+            ? [
+                ...COLUMNS,
+                {
+                  key: 'actions',
+                  title: 'Actions',
+                  value: () => '',
+                  cell: (row) => <Actions row={row} />,
+                  width: 100,
+                  grow: 0,
+                },
+              ]
+            : COLUMNS
+        }
+      />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { byState, isOver } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { Rows, WorkloadRow } from '../lib/types.ts';
-import { Age, Button, Empty, Head, JobStatus, NO_POOL, Notice, ProjectName } from '../parts/basic.tsx';
+import { Age, Button, Empty, Head, JobStatus, NO_POOL, ProjectName } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { deleteJobs, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
@@ -255,10 +255,10 @@ export function Workloads() {
           </Button>
         )}
       </Head>
-      {view.error && <Notice tone="bad">Workloads could not be read: {view.error}</Notice>}
       <Grid
         name="workloads"
         label="Workloads"
+        error={view.error}
         columns={WORKLOAD_COLUMNS}
         rows={view.data?.rows}
         rowKey={(row) => row.uid}

@@ -104,6 +104,19 @@ test('filters, order and search are in the address, and the CSV has what is show
   await page.context().close();
 });
 
+test('a list that cannot be read says so, and does not look as if it were loading', async () => {
+  const page = await one.page();
+  await page.routeWebSocket(/live/, (socket) => socket.close());
+  await page.route(/views\/nodes/, (route) => route.abort());
+  await go(page, '/nodes', 'Nodes');
+  await page.waitForSelector('[role=alert]:has-text("Nodes could not be read: The server cannot be reached.")');
+  assert.equal(await page.locator('main [aria-busy]').count(), 0);
+  await page.unroute(/views\/nodes/);
+  await page.waitForSelector('.grid-head:has-text("Health")');
+  await page.waitForSelector('[role=alert]', { state: 'detached' });
+  await page.context().close();
+});
+
 test('the order of a hidden column shows it, and a column without any value is left out', async () => {
   const page = await one.page();
   const heads = async () => (await texts(page, '.grid-head [role=columnheader]')).filter(Boolean);
