@@ -36,6 +36,11 @@ function Actions({ row }: { row: UserRow }) {
   );
 }
 
+// A role may be written both with the user and in the project.
+function rolesOf({ projects = [] }: UserRow): { name: string; role: string }[] {
+  return [...new Map(projects.map((one) => [`${one.name} ${one.role}`, one])).values()];
+}
+
 const COLUMNS: Column<UserRow>[] = [
   {
     key: 'name',
@@ -53,13 +58,16 @@ const COLUMNS: Column<UserRow>[] = [
   {
     key: 'projects',
     title: 'Projects',
-    value: (row) => row.projects?.map((one) => `${one.name} (${one.role})`).join(', '),
+    value: (row) =>
+      rolesOf(row)
+        .map((one) => `${one.name} (${one.role})`)
+        .join(', '),
     width: 280,
     grow: 2,
     cell: (row) => (
       <span class="cut">
         {row.projects?.length
-          ? row.projects.map((one, at) => (
+          ? rolesOf(row).map((one, at) => (
               <>
                 {at > 0 && ', '}
                 <a href={hrefOf.project(one.name, 'members')}>{one.name}</a> <span class="muted">{one.role}</span>

@@ -269,6 +269,18 @@ test('a user is made, told by field what is wrong, given credentials and deleted
   await page.context().close();
 });
 
+test('a role that the project and the user both have is told once', async () => {
+  const role = { name: 'vision', role: 'researcher' };
+  const { users } = one.fake.world;
+  users.push({ name: 'twice', role: 'researcher', projects: [role, { ...role }] });
+  const page = await one.page();
+  await go(page, '/users', 'Users');
+  const cell = page.locator('.grid-row:has-text("twice") .cut:has-text("vision")');
+  assert.equal((await cell.innerText()).trim(), 'vision researcher');
+  users.pop();
+  await page.context().close();
+});
+
 test('a project lists its own members and those that were made with users', async () => {
   const page = await one.page();
   await go(page, '/project?name=vision&tab=members', 'vision');
