@@ -167,12 +167,13 @@ function Failing({ failing }: { failing: NonNullable<OverviewData['failing']> })
   );
 }
 
-function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
+function Decisions({ decisions, partial }: { decisions: OverviewData['decisions']; partial?: boolean }) {
+  const nothing = partial
+    ? 'There are no decisions about workloads that you may see.'
+    : 'The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.';
   return (
     <Card title="Decisions" right={<More href="/events" text="All events" />}>
-      {decisions.length === 0 && (
-        <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>
-      )}
+      {decisions.length === 0 && <p class="muted">{nothing}</p>}
       <div class="scroll-y" tabIndex={0} role="region" aria-label="The last decisions">
         <ul class="feed">
           {decisions.map((one, index) => (
@@ -236,7 +237,7 @@ export function Overview() {
         <div class="stack">
           {data.failing && <Failing failing={data.failing} />}
           <PoolList pools={data.pools} />
-          <Decisions decisions={data.decisions} />
+          <Decisions decisions={data.decisions} partial={data.partial} />
         </div>
       </div>
     </>
