@@ -236,6 +236,32 @@ test('the table of nodes fits a phone, and says what it leaves out', async () =>
   await page.context().close();
 });
 
+test('rows of tiles are full', async () => {
+  for (const [width, rows] of [
+    [1440, [6]],
+    [1024, [3, 3]],
+    [390, [2, 2, 2]],
+  ] as const) {
+    const page = await one.page({ width });
+    await page.waitForSelector('.tile');
+    const tops = await page
+      .locator('.tile')
+      .evaluateAll((tiles) => tiles.map((tile) => tile.getBoundingClientRect().top));
+    const counts = [...new Set(tops)].map((top) => tops.filter((other) => other === top).length);
+    assert.deepEqual(counts, rows);
+    await page.context().close();
+  }
+});
+
+test('paper has what the page says, in light colours', async () => {
+  const page = await one.page({ dark: true });
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await page.waitForSelector('nav.rail', { state: 'hidden' });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(245, 246, 248)');
+  assert.ok(await page.locator('.tile').first().isVisible());
+  await page.context().close();
+});
+
 test('menus and the choices of a form are whole on a phone', async () => {
   const page = await one.page({ width: 390 });
   await go(page, '/workloads', 'Workloads');
