@@ -79,6 +79,9 @@ function Health({ node }: { node: NodeRow }) {
   return <Status word={health.state} reason={[health.text, ...faults].join('\n')} />;
 }
 
+// Of a node without GPUs such a number says nothing.
+const ofGpus = (value: (row: NodeRow) => number) => (row: NodeRow) => (row.gpus.total > 0 ? value(row) : null);
+
 const COLUMNS: Column<NodeRow>[] = [
   { key: 'name', title: 'Node', value: (row) => row.name, width: 130, grow: 1.4 },
   {
@@ -132,39 +135,47 @@ const COLUMNS: Column<NodeRow>[] = [
   {
     key: 'gpus',
     title: 'GPUs',
-    value: (row) => row.gpus.held,
+    value: ofGpus((row) => row.gpus.held),
     cell: (row) =>
       row.gpuDevices.length > 0 ? (
         <Squares node={row} max={GPUS_SHOWN} />
       ) : (
-        <HeldBar held={row.gpus.held} total={row.gpus.total} />
+        row.gpus.total > 0 && <HeldBar held={row.gpus.held} total={row.gpus.total} />
       ),
     width: 190,
     grow: 0.6,
+    sparse: true,
     spare: 2,
   },
   {
     key: 'held',
     title: 'Held',
-    value: (row) => row.gpus.held,
-    cell: (row) => (
-      <>
-        {number(row.gpus.held)}/{number(row.gpus.total)}
-      </>
-    ),
+    value: ofGpus((row) => row.gpus.held),
+    cell: (row) => (row.gpus.total > 0 ? `${number(row.gpus.held)}/${number(row.gpus.total)}` : '–'),
     width: 72,
     grow: 0.3,
     num: true,
+    sparse: true,
     spare: 4,
   },
-  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true, spare: 7 },
   {
-    key: 'idle',
-    title: 'Idle',
-    value: (row) => row.gpuDevices.filter((gpu) => isIdle(gpu, Date.now())).length,
+    key: 'free',
+    title: 'Free',
+    value: ofGpus((row) => row.gpus.free),
     width: 70,
     grow: 0.3,
     num: true,
+    sparse: true,
+    spare: 7,
+  },
+  {
+    key: 'idle',
+    title: 'Idle',
+    value: ofGpus((row) => row.gpuDevices.filter((gpu) => isIdle(gpu, Date.now())).length),
+    width: 70,
+    grow: 0.3,
+    num: true,
+    sparse: true,
     spare: 5,
   },
   { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, sparse: true, spare: 8 },

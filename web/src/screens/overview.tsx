@@ -13,6 +13,11 @@ import { ProjectUsageChart, UtilizationChart } from '../parts/usage_charts.tsx';
 
 const NODES_MAX = 200;
 
+function readyText({ total, ready }: OverviewData['gpus']): string {
+  if (ready < total) return `${number(total - ready)} out of use`;
+  return total > 0 ? 'all are ready' : '';
+}
+
 function Tiles({ data }: { data: OverviewData }) {
   const { gpus, jobs } = data;
   const waited = secondsSince(jobs.oldestPendingSince, now.value);
@@ -26,15 +31,10 @@ function Tiles({ data }: { data: OverviewData }) {
             <small> / {number(gpus.total)}</small>
           </>
         }
-        note={percent(gpus.held, gpus.total)}
+        note={gpus.total > 0 ? percent(gpus.held, gpus.total) : 'no node has any'}
         href="/nodes"
       />
-      <Tile
-        label="Free GPUs"
-        value={number(gpus.free)}
-        note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} out of use` : 'all are ready'}
-        href="/nodes"
-      />
+      <Tile label="Free GPUs" value={number(gpus.free)} note={readyText(gpus)} href="/nodes" />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />
       <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: RUNNING })} />
       <Tile
@@ -93,10 +93,12 @@ function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
         {nodes.some((node) => node.gpus.some((gpu) => gpu.job && !gpu.project)) && (
           <span>other colours: a workload of no project each</span>
         )}
-        <span>
-          <span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />
-          free
-        </span>
+        {nodes.some((node) => node.gpus.length > 0) && (
+          <span>
+            <span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />
+            free
+          </span>
+        )}
         {nodes.some((node) => node.gpus.some((gpu) => gpu.bad)) && (
           <span class="with-swatch">
             <span class="gpu bad" style={{ width: '13px', height: '13px' }} />

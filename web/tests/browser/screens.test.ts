@@ -236,6 +236,21 @@ test('the table of nodes fits a phone, and says what it leaves out', async () =>
   await page.context().close();
 });
 
+test('a cluster without GPUs has no columns of them, and claims no ready ones', async () => {
+  const { world } = one.fake;
+  const before = world.nodes;
+  world.nodes = before.map((node) => ({ ...node, gpus: { total: 0, held: 0, free: 0 }, gpuDevices: [] }));
+  const page = await one.page();
+  const total = await texts(page, '.tile:has-text("GPUs held"), .tile:has-text("Free GPUs")');
+  assert.deepEqual(total, ['GPUs held 0 / 0 no node has any', 'Free GPUs 0']);
+  await go(page, '/nodes', 'Nodes');
+  await page.waitForSelector('.grid-head:has-text("CPU held"):has-text("Pods")');
+  const heads = await texts(page, '.grid-head [role=columnheader]');
+  assert.ok(!heads.some((head) => /GPUs|Held|Free|Idle/.test(head)), heads.join());
+  world.nodes = before;
+  await page.context().close();
+});
+
 test('rows of tiles are full', async () => {
   for (const [width, rows] of [
     [1440, [6]],

@@ -427,16 +427,18 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
 }
 
 export function overview(world: World): OverviewData {
+  const sumOf = (nodes: NodeRow[]) => nodes.reduce((sum, one) => sum + one.gpus.total, 0);
+  const total = sumOf(world.nodes);
   const held = world.nodes.reduce((sum, one) => sum + one.gpus.held, 0);
   const pending = world.jobs.filter((row) => row.status === 'Pending');
   const failing = world.jobs.filter((row) => row.status === 'Hung' || /BackOff$/.test(row.statusText ?? ''));
   const idle = world.nodes.flatMap((one) => one.gpuDevices).filter((gpu) => gpu.idleSince).length;
   return {
     gpus: {
-      total: world.nodes.length * 8,
-      ready: world.nodes.filter((one) => one.status === 'Ready').length * 8,
+      total,
+      ready: sumOf(world.nodes.filter((one) => one.status === 'Ready')),
       held,
-      free: world.nodes.length * 8 - held,
+      free: total - held,
       idleHeld: idle,
     },
     jobs: {
