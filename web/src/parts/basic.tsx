@@ -538,6 +538,15 @@ export function toast(text: string, bad = false): void {
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
+// Outside of a secure context there is no clipboard, and elsewhere the browser may refuse.
+export function copy(text: string, done: string, refused: string): void {
+  const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error());
+  copied.then(
+    () => toast(done),
+    () => toast(refused),
+  );
+}
+
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

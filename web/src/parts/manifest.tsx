@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { errorText, kube } from '../lib/api.ts';
 import type { KubeObject } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
-import { Button, Card, Notice, toast } from './basic.tsx';
+import { Button, Card, Notice, copy, toast } from './basic.tsx';
 import { mayAll, pathOf, type JobRef } from './job_actions.tsx';
 
 function Text({ text, edited, setEdited }: { text: string; edited?: string; setEdited: (text: string) => void }) {
@@ -57,9 +57,14 @@ export function Manifest({ of, what }: { of: JobRef & { uid: string }; what: str
     setEdited(undefined);
     setWrong('');
   };
+  const toClipboard = () =>
+    copy(text, 'The manifest was copied.', 'The browser did not let the page copy. Select the text instead.');
   const toRead = (
     <>
       <Button onClick={read}>Read again</Button>
+      <Button onClick={toClipboard} disabled={!text}>
+        Copy
+      </Button>
       {change && (
         <Button icon="edit" onClick={() => setEdited(text)}>
           Edit

@@ -4,7 +4,7 @@ import { json } from '../lib/api.ts';
 import { download } from '../lib/rows.ts';
 import { useView } from '../lib/live.ts';
 import type { ProjectRow, Rows } from '../lib/types.ts';
-import { Button, Notice, toast } from './basic.tsx';
+import { Button, Notice, copy, toast } from './basic.tsx';
 import {
   Dialog,
   FormFoot,
@@ -47,10 +47,11 @@ function daysOf(text: string, wrongs: Wrongs): number | undefined {
 
 function Credentials({ made, done }: { made: Made; done: () => void }) {
   const file = `${made.name}.kubeconfig`;
-  const copy = () =>
-    navigator.clipboard.writeText(made.kubeconfig).then(
-      () => toast('The kubeconfig was copied.'),
-      () => toast('The browser did not let the page copy. Save the file instead.'),
+  const toClipboard = () =>
+    copy(
+      made.kubeconfig,
+      'The kubeconfig was copied.',
+      'The browser did not let the page copy. Save the file instead.',
     );
   return (
     <Dialog
@@ -59,7 +60,7 @@ function Credentials({ made, done }: { made: Made; done: () => void }) {
       onSubmit={done}
       foot={
         <>
-          <Button onClick={() => void copy()}>Copy</Button>
+          <Button onClick={toClipboard}>Copy</Button>
           <Button onClick={() => download(file, made.kubeconfig, 'application/yaml')}>Save {file}</Button>
           <Button type="submit" primary>
             Close

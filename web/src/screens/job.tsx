@@ -36,6 +36,7 @@ import {
   TabPanel,
   Tabs,
   Waiting,
+  copy,
   toast,
 } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
@@ -177,15 +178,6 @@ const WARNINGS: Record<string, string> = {
 // The pages have no terminal. They offer the command that opens one.
 const shellOf = (namespace: string, pod: string) => `swell exec -it -n ${namespace} ${pod} -- sh`;
 
-function copyShell(command: string): void {
-  // Outside of a secure context there is no clipboard.
-  const copied = navigator.clipboard?.writeText(command) ?? Promise.reject(new Error());
-  copied.then(
-    () => toast(`Copied: ${command}`),
-    () => toast(command),
-  );
-}
-
 const PLACE_COLUMNS: Column<JobMember>[] = [
   { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
   {
@@ -298,7 +290,11 @@ function Shell({ namespace, member }: { namespace: string; member: JobMember }) 
   if (member.status !== 'Running') return <span class="muted">–</span>;
   const command = shellOf(namespace, member.pod);
   return (
-    <Button plain label={`Copy command for a shell in ${member.pod}: ${command}`} onClick={() => copyShell(command)}>
+    <Button
+      plain
+      label={`Copy command for a shell in ${member.pod}: ${command}`}
+      onClick={() => copy(command, `Copied: ${command}`, command)}
+    >
       Copy command
     </Button>
   );

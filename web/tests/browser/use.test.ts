@@ -269,6 +269,21 @@ test('a user is made, told by field what is wrong, given credentials and deleted
   await page.context().close();
 });
 
+test('a manifest is copied, and where the browser forbids that, the page says so', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.kind === 'TrainingJob') ?? one.fake.world.jobs[0];
+  assert.ok(row);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=yaml`, row.name);
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.waitForSelector('.toast:has-text("The manifest was copied.")');
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), new RegExp(`name: ${row.name}`));
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.waitForSelector('.toast:has-text("Select the text instead.")');
+  await page.context().close();
+});
+
 test('a role that the project and the user both have is told once', async () => {
   const role = { name: 'vision', role: 'researcher' };
   const { users } = one.fake.world;
