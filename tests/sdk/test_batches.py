@@ -59,6 +59,10 @@ class KeepTest(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(error, f"^{text}"):
                 next(batches(job_with(None), [1.0], size, epochs, {"model": Kept()}, 0, 0, options))
+        from torch.utils.data import DataLoader
+
+        with self.assertRaisesRegex(TypeError, "^job.batches got a DataLoader: give it the loader's dataset"):
+            next(batches(job_with(None), DataLoader([1.0]), 8, 1, {"model": Kept()}, 0, 0, {}))
         with self.assertRaisesRegex(ValueError, "^the dataset has no records$"):
             next(batches(job_with(None), [], 8, 1, {"model": Kept()}, 0, 0, {}))
 

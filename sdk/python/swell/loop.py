@@ -260,6 +260,11 @@ def _sources(job, dataset, batch_size, seed, options):
     import torch
     from torch.utils.data import DataLoader, IterableDataset, default_collate
 
+    if isinstance(dataset, DataLoader):
+        raise TypeError(
+            "job.batches got a DataLoader: give it the loader's dataset, and the loader's other options, such as "
+            "num_workers; it makes its own, which resumes within an epoch"
+        )
     # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
     # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
     generator = torch.Generator()
