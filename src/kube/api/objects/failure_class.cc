@@ -262,10 +262,13 @@ bool AssertsANumber(std::string_view line) {
                                               line.find("isnan") != std::string_view::npos);
 }
 
+bool FollowsFromError(std::string_view line) {
+  return line.starts_with("The above exception was the direct cause");
+}
+
 // Python's words between an error and another one that came while it was handled.
 bool LinksErrors(std::string_view line) {
-  return line.starts_with("During handling of the above exception") ||
-         line.starts_with("The above exception was the direct cause");
+  return line.starts_with("During handling of the above exception") || FollowsFromError(line);
 }
 
 std::vector<Said> ReadLines(std::string_view words) {
@@ -314,6 +317,14 @@ size_t DecidingRule(const std::vector<Said>& lines, bool by_signal) {
     error_follows = error_follows || line->error;
   }
   return found;
+}
+
+std::string Shortened(std::string words, size_t bytes_max) {
+  if (words.size() <= bytes_max) return words;
+  size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
+  words.resize(end);
+  return words + "…";
 }
 
 }  // namespace
@@ -370,14 +381,20 @@ std::string_view SignalName(int signal) {
 std::string LastWords(std::string_view said) {
   const bool launched = LaunchedSignal(said) != 0;
   const std::string plain = launched ? PlainText(ReportOfSignal(said)) : OwnWords(said);
-  std::string last, error, system_error;
+  std::string last, error, system_error, cause;
   size_t since_system_error = 0;
+  bool follows = false;    // "raise RuntimeError(…) from error": what it follows from tells more
   bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {
     if (!HasLetter(line)) continue;
     last = Trim(line);
     ++since_system_error;
-    if (NamesAnError(line)) {
+    if (FollowsFromError(line)) {
+      if (cause.empty()) cause = error;
+      follows = true;
+    } else if (NamesAnError(line)) {
+      if (!follows) cause.clear();
+      follows = false;
       error = last;
       system_error.clear();
     } else if (IsSystemError(last)) {
@@ -389,12 +406,10 @@ std::string LastWords(std::string_view said) {
     continues = !error.empty() && error.ends_with(':');
   }
   if (!system_error.empty() && since_system_error <= kLinesAfterCause) error = system_error;
-  std::string words = error.empty() ? last : error;
-  if (words.size() <= kLastWordsMax) return words;
-  size_t end = kLastWordsMax;
-  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
-  words.resize(end);
-  return words + "…";
+  if (error.empty()) return Shortened(last, kLastWordsMax);
+  if (cause.empty() || cause == error) return Shortened(error, kLastWordsMax);
+  return StrCat(Shortened(error, kLastWordsMax / 2), " (caused by ",
+                Shortened(cause, kLastWordsMax / 2), ")");
 }
 
 bool HasLauncherReport(std::string_view log) {
