@@ -105,6 +105,11 @@ class SuspendAction final : public Action {
       SWELL_RETURN_IF_ERROR(NoteForce(*api, job));
       SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*api, job, suspend_));
       session.OutLine(StrCat(job.ResourceName(), " ", Outcome(job, changed)));
+      if (suspend_ && changed && job.ReportsNoCheckpoint()) {
+        session.ErrLine(StrCat(job.name,
+                               " reported no checkpoint: unless its script saves and resumes by "
+                               "itself, it will begin anew (docs/training.md)"));
+      }
     }
     return 0;
   }

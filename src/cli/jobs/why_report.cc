@@ -56,7 +56,9 @@ class WhyReport {
     if (facts_.job.RunsUnsaved()) add("Unsaved:  ", facts_.job.unsaved);
     add("Resize:   ", ResizeText());
     add("Minimum:  ", MinimumText());
+    add("Earlier:  ", EarlierText());
     add("Stopped:  ", StoppedText());
+    add("Saves:    ", SavesText());
     for (const std::string& place : Places()) add("Node:     ", place);
     if (SchedulerDecides() && facts_.queue) add("Queue:    ", facts_.queue->Text());
     if (!facts_.job.over()) add("Quota:    ", QuotaText());
@@ -389,6 +391,31 @@ class WhyReport {
     if (!last) return "";
     return StrCat(last->time ? api::HumanDuration(facts_.now - *last->time) + " ago" : "once",
                   ", rule ", last->rule, ": ", OneLine(last->message));
+  }
+
+  // While it runs again, nothing else tells that it failed.
+  std::string EarlierText() const {
+    if (facts_.job.over() || facts_.Fails() || facts_.job.RunningPods() == 0) return "";
+    const json::Value* last = nullptr;
+    int64_t failed = 0;
+    for (const json::Value& one : json::GetArray(*facts_.job.object, {"status", "attempts"})) {
+      if (json::GetString(one, {"result"}) != "Failed") continue;
+      last = &one;
+      ++failed;
+    }
+    if (last == nullptr) return "";
+    const auto ended = api::ParseTime(json::GetString(*last, {"ended"}));
+    return StrCat(
+        failed, failed == 1 ? " attempt" : " attempts", " failed",
+        ended ? StrCat(", the last ", api::HumanDuration(facts_.now - *ended), " ago") : "", ": ",
+        OneLine(json::GetString(*last, {"message"})));
+  }
+
+  // Told once it has cost something: many jobs have nothing to save.
+  std::string SavesText() const {
+    if (StoppedText().empty() || !facts_.job.ReportsNoCheckpoint()) return "";
+    return "it reports no checkpoint, so each stop costs all since its start, unless its script "
+           "saves and resumes by itself (docs/training.md)";
   }
 
   std::string QuotaText() const {

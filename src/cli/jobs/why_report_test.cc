@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli {
 namespace {
@@ -552,6 +553,33 @@ TEST(WhyReport, AJobThatItsControllerRefusedHasNoLog) {
   EXPECT_TRUE(next("BackoffLimitExceeded").starts_with("swell logs mnist -n team shows"));
   EXPECT_EQ(next("DeadlineExceeded"),
             "submit it again with more time (--time-limit, activeDeadlineSeconds)");
+}
+
+TEST(WhyReport, AJobThatRunsAgainTellsWhatItLostBefore) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Running";
+  facts.job.waits.clear();
+  const auto told = [&facts](std::string_view annotation) {
+    for (json::SharedValue& pod : facts.job.pods) {
+      json::Value running = *pod;
+      json::Set(running, {"status", "phase"}, "Running");
+      json::Set(running, {"metadata", "annotations"}, json::Object{{annotation, "x"}});
+      pod = std::make_shared<const json::Value>(std::move(running));
+    }
+    return WhyText(facts, {});
+  };
+  const std::string all_is_well = told("note");
+  facts.job.object = std::make_shared<const json::Value>(json::Object{
+      {"status",
+       json::Object{{"attempts", json::Array{json::Object{{"result", "Failed"},
+                                                          {"ended", "2026-01-01T00:59:00Z"},
+                                                          {"message", "w-0 failed"}}}}}}});
+  EXPECT_EQ(told("note"),
+            all_is_well + "Earlier:  1 attempt failed, the last 60s ago: w-0 failed\n");
+  facts.job.group = std::make_shared<const json::Value>(json::Object{
+      {"status", json::Object{{"lastPreemption", json::Object{{"rule", "preempt"}}}}}});
+  EXPECT_NE(told("note").find("Saves:    it reports no checkpoint"), std::string::npos);
+  EXPECT_EQ(told(api::keys::kCheckpointTime).find("Saves: "), std::string::npos);
 }
 
 TEST(WhyReport, DescribesJobsThatDoNotWait) {

@@ -427,6 +427,14 @@ void ReadFailure(JobView& job) {
   if (moves && !job.over() && job.RunningPods() >= job.replicas) job.failure.reset();
 }
 
+bool JobView::ReportsNoCheckpoint() const {
+  const bool trains = workload.empty() || workload == "train";
+  if (!trains || over() || progress || RunningPods() == 0) return false;
+  return std::none_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return !api::Annotation(*pod, api::keys::kCheckpointTime).empty() || api::UsesSdk(*pod);
+  });
+}
+
 std::string JobView::SuspensionWaitText() const {
   return StrCat(
       "keeps running until a save succeeds, because its last save failed. To "

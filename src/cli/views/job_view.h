@@ -98,6 +98,9 @@ struct JobView {
   std::string HindranceReason() const;
   // Its pods would lose what they did since the last good save: `unsaved` says more.
   bool RunsUnsaved() const { return !unsaved.empty() && !over() && RunningPods() > 0; }
+  // It trains, its pods run, and none has reported a checkpoint or used the SDK: only what its
+  // script saves by itself outlives a stop.
+  bool ReportsNoCheckpoint() const;
   // What its suspension then waits for: words that follow the job's name.
   std::string SuspensionWaitText() const;
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,

@@ -56,13 +56,6 @@ double LostByPreemption(const json::Value& pod) {
   return SavedAt(pod) + kTimeResolution > *told->Since() ? 0 : static_cast<double>(*lost);
 }
 
-// Progress that a pattern found in the log belongs to no process.
-bool UsesSdk(const json::Value& pod) {
-  const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [](const api::RankProgress& rank) { return rank.pid > 0; });
-}
-
 // From its last checkpoint, or its start, to its end.
 double LostBetween(const json::Value& pod, double gpus, WallTime from, WallTime until) {
   const Duration lost = until - std::max(SavedAt(pod), from);
@@ -74,7 +67,7 @@ double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
       controllers::FailedByCluster(pod))
     return 0;
   const bool elastic = !api::Annotation(pod, api::keys::kMemberPriority).empty();
-  if (api::IsDeleting(pod) || (elastic && UsesSdk(pod))) return 0;
+  if (api::IsDeleting(pod) || (elastic && api::UsesSdk(pod))) return 0;
   if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
   const auto run = LatestFailure(pod, Runs::kLast);
   return LostBetween(pod, gpus, run ? run->from : api::StartTime(pod).value_or(end), end);
@@ -139,7 +132,7 @@ double LossInPlace::Take(const json::Value& pod, double gpus) {
   const auto run = LatestFailure(pod, Runs::kEarlier);
   if (!run || run->until <= until_) return 0;
   until_ = run->until;
-  return UsesSdk(pod) ? 0 : LostBetween(pod, gpus, run->from, run->until);
+  return api::UsesSdk(pod) ? 0 : LostBetween(pod, gpus, run->from, run->until);
 }
 
 double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end) {

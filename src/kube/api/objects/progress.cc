@@ -126,6 +126,12 @@ std::vector<RankProgress> RanksOf(const json::Value& pod) {
   return ranks;
 }
 
+bool UsesSdk(const json::Value& pod) {
+  const std::vector<RankProgress> ranks = RanksOf(pod);
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankProgress& rank) { return rank.pid > 0; });
+}
+
 std::optional<FailedSave> FailedSaveOf(const json::Value& pod) {
   const std::string_view text = Annotation(pod, keys::kSaveError);
   if (text.empty()) return std::nullopt;

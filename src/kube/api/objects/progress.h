@@ -67,6 +67,8 @@ struct RankProgress {
 json::Value RanksToJson(const std::vector<RankProgress>& ranks);
 // What the pod reports; empty if it reports nothing that can be read.
 std::vector<RankProgress> RanksOf(const json::Value& pod);
+// Progress that a pattern found in the log belongs to no process.
+bool UsesSdk(const json::Value& pod);
 
 struct FailedSave {
   int64_t step = 0;
