@@ -54,7 +54,9 @@ Status OfStandIn(const std::string& image, const Status& why) {
   constexpr std::string_view kBefore = "exec: \"";
   constexpr std::string_view kMissing = "executable file not found in $PATH";
   const std::string& said = why.message();
-  if (!said.starts_with("exec: ")) return why;
+  // A file that is there and cannot be run is not the image's affair.
+  const bool missing = said.ends_with(kMissing) || said.ends_with("no such file or directory");
+  if (!said.starts_with("exec: ") || !missing) return why;
   const std::string served = StrCat(api::kServedByMachine, image);
   const std::string pull = StrCat("; swell images pull ", image, " gets its own");
   const std::string_view after = "\": ";

@@ -201,6 +201,22 @@ TEST_F(ProcessRuntimeTest, ADebugContainerIsAmongTheProcessesOfItsTarget) {
   EXPECT_EQ(Wait("last").code, 137);
 }
 
+TEST_F(ProcessRuntimeTest, SaysThatTheProgramOfAScriptsFirstLineIsMissing) {
+  if (!isolated()) return;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec code{.name = "code", .kind = VolumeSpec::Kind::kFiles};
+  code.files = {{"run.sh", "#! /bin/sh\r\necho hi\r\n", 0755}};
+  sandbox.volumes = {code};
+  Create(sandbox);
+  ContainerSpec spec = Shell("pod-a", "");
+  spec.mounts = {{"code", "/code", "", true}};
+  spec.command = {"/code/run.sh"};
+  const auto started = Start(spec);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().message(),
+            "exec: \"/code/run.sh\": the program of its first line is not there: '/bin/sh\\r'");
+}
+
 TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {
   Create(Sandbox("pod-a"));
   ContainerSpec spec = Shell("pod-a", "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <initializer_list>
+#include <span>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -99,6 +100,26 @@ constexpr std::string_view kPickle =
     "save state_dict() instead of whole objects, and give worker processes named functions";
 constexpr std::string_view kOtherProcessor =
     "its program is built for another processor than the node's: use an image for this one";
+constexpr std::string_view kCarriageReturns =
+    "a script has the line ends of Windows (CRLF): sed -i 's/\\r$//' FILE, or dos2unix FILE";
+constexpr std::string_view kNetwork =
+    "check the name, and whether the node reaches it by the network";
+constexpr std::string_view kNoNccl =
+    "nccl needs GPUs and a torch with CUDA: init_process_group(\"gloo\") trains on processors";
+
+constexpr std::string_view kLocalRank =
+    "torch.distributed.launch gives --local-rank to the script: start it with torchrun, and read "
+    "the variable LOCAL_RANK";
+
+// What a shell or the kernel says of a file that it cannot run.
+constexpr WordsRule kFileRules[] = {
+    {R"(\r')", kCarriageReturns},
+    {"^m: bad interpreter", kCarriageReturns},
+    {"required file not found",
+     "the first line of the script (#!) names a program that is not there, or ends with a carriage "
+     "return (CRLF)"},
+    {"exec format error", kOtherProcessor},
+};
 
 // The first rule that matches counts, so narrow words stand before wide ones.
 constexpr WordsRule kWordsRules[] = {
@@ -123,7 +144,6 @@ constexpr WordsRule kWordsRules[] = {
     {"address already in use",
      "another process has that port: choose a free one, or port 0 for any"},
     {"too many open files", "let it keep fewer files open, or use fewer data loader workers"},
-    {"exec format error", kOtherProcessor},
     {"illegal instruction", kOtherProcessor},
     {"cannot open shared object file", "its image lacks that library: install it there"},
     {"invalid device ordinal",
@@ -134,16 +154,38 @@ constexpr WordsRule kWordsRules[] = {
     {"http error 403", kCredentials},
     {"401 client error", kCredentials},
     {"403 client error", kCredentials},
+    {"have nccl built in", kNoNccl},
+    {"processgroupnccl is only supported with gpus", kNoNccl},
+    {"device-side assert",
+     "an index is out of range, often a label: run it on a processor, or with "
+     "CUDA_LAUNCH_BLOCKING=1, to see which"},
+    {"weights only load failed",
+     "the file holds more than tensors, which torch since 2.6 refuses: torch.load(..., "
+     "weights_only=False), if you trust the file"},
     {"unpicklingerror", kDamagedFile},
+    {"eoferror: ran out of input", kDamagedFile},
+    {"safetensorerror", kDamagedFile},
+    {"badzipfile", kDamagedFile},
     {"pytorchstreamreader failed", kDamagedFile},
     {"can't pickle", kPickle},
     {"cannot pickle", kPickle},
     {"error(s) in loading state_dict",
      "the checkpoint is of another model: load one that fits, or train from the start"},
-    {"could not resolve host", "check the name, and whether the node reaches it by the network"},
-    {"temporary failure in name resolution",
-     "check the name, and whether the node reaches it by the network"},
-    {"network is unreachable", "check the name, and whether the node reaches it by the network"},
+    {"could not resolve host", kNetwork},
+    {"temporary failure in name resolution", kNetwork},
+    {"network is unreachable", kNetwork},
+    {"'get_ipython' is not defined",
+     "the script comes from a notebook: delete its lines with get_ipython(), or start it with "
+     "ipython"},
+    {"keyerror: 'local_rank'",
+     "the script expects torch's launcher: start it with torchrun, or python -m swell.launch"},
+    {"unrecognized arguments: --local-rank", kLocalRank},
+    {"unrecognized arguments: --local_rank", kLocalRank},
+    {"unrecognized arguments: --nproc-per-node",
+     "torchrun before torch 2.0 writes it --nproc_per_node; python -m swell.launch takes both"},
+    {"syntaxerror",
+     "correct the program; if another machine runs it, the container's Python may be too old for "
+     "its syntax (python3 --version)"},
     {"can't open file",
      "the container has no such file: put it into the image, mount it (swell submit --volume), or "
      "fetch it (--sync-source)"},
@@ -152,6 +194,14 @@ constexpr WordsRule kWordsRules[] = {
     {"permission denied",
      "the container's user may not do that: check who owns the file, and runAsUser and fsGroup"},
 };
+
+std::string_view Matching(std::span<const WordsRule> rules, std::string_view said) {
+  const std::string lower = ToLower(said);
+  for (const WordsRule& rule : rules) {
+    if (lower.find(rule.words) != std::string::npos) return rule.advice;
+  }
+  return "";
+}
 
 // What the words of a failure tell beyond its class; empty: nothing that is known.
 std::string_view AdviceForWords(const Failure& failure, const json::Value& pod) {
@@ -164,11 +214,8 @@ std::string_view AdviceForWords(const Failure& failure, const json::Value& pod) 
            {"found no nvidia driver", "no cuda gpus are available", "no cuda-capable device"})) {
     return "its pod asks for no GPU: swell submit --gpus, or nvidia.com/gpu in its limits";
   }
-  const std::string lower = ToLower(failure.said);
-  for (const WordsRule& rule : kWordsRules) {
-    if (lower.find(rule.words) != std::string::npos) return rule.advice;
-  }
-  return "";
+  const std::string_view of_file = Matching(kFileRules, failure.said);
+  return of_file.empty() ? Matching(kWordsRules, failure.said) : of_file;
 }
 
 // Nothing it said explains the end.
@@ -199,13 +246,41 @@ std::string AdviceForReason(std::string_view reason) {
   return "";
 }
 
+// The command that a shell did not find is a path: "sh: 1: /code/run.sh: not found", but not
+// "sh: 1: train: not found".
+bool LacksFile(std::string_view said) {
+  const size_t end = said.rfind(": ");
+  if (end == std::string_view::npos) return false;
+  const std::string_view before = said.substr(0, end);
+  return before.substr(before.rfind(' ') + 1).find('/') != std::string_view::npos;
+}
+
+std::string AdviceForFile(const Failure& failure, const json::Value& pod) {
+  const bool served = IsServedByMachine(pod, failure.container);
+  return StrCat(
+      "mount the file (swell submit --volume), fetch it (--sync-source), or ",
+      served ? StrCat("use the image itself: swell images pull ", ImageOf(pod, failure.container))
+             : "put it into the image",
+      "; if it is there, its first line (#!) names a program that is not, or ends with a "
+      "carriage return (CRLF)");
+}
+
 std::string AdviceForCommand(const Failure& failure, const json::Value& pod) {
-  if (failure.exit_code == kCommandNotExecutable) {
+  const std::string_view of_file = Matching(kFileRules, failure.said);
+  if (!of_file.empty()) return std::string(of_file);
+  if (failure.exit_code == kCommandNotFound && LacksFile(failure.said)) {
+    return AdviceForFile(failure, pod);
+  }
+  if (failure.exit_code == kCommandNotExecutable ||
+      failure.said.ends_with("\": permission denied")) {
     return StrCat("chmod +x the file that the command of container ", failure.container, " names");
   }
   if (SpeaksOfVolumes(failure.said)) return "check the pod's volumes and what they name";
   const std::string check = StrCat("check the command of container ", failure.container);
-  if (failure.said.find(kServedByMachine) != std::string::npos) return check;
+  if (failure.said.find(kServedByMachine) != std::string::npos) {
+    if (failure.said.find("\": no such file") == std::string::npos) return check;
+    return "mount the file (swell submit --volume), fetch it (--sync-source), or correct its path";
+  }
   if (!IsServedByMachine(pod, failure.container)) return check + ", and whether its image has it";
   return StrCat(check,
                 "; this machine's own programs serve its image, so install what is missing here, "

@@ -170,6 +170,22 @@ TEST(FailureClass, AnErrorThatEndsInAColonGoesOn) {
             "checkpoint.");
 }
 
+TEST(FailureClass, AnErrorThatFollowsFromAnotherNamesIt) {
+  const std::string link =
+      "\nThe above exception was the direct cause of the following exception:\n\n"
+      "Traceback (most recent call last):\n  File \"x\"\n";
+  const std::string worker =
+      "RuntimeError: DataLoader worker (pid 3) is killed by signal: Bus error.\n" + link +
+      "RuntimeError: DataLoader worker (pid(s) 3) exited\n";
+  EXPECT_EQ(LastWords(worker),
+            "RuntimeError: DataLoader worker (pid(s) 3) exited (caused by RuntimeError: DataLoader "
+            "worker (pid 3) is killed by signal: Bus error.)");
+  EXPECT_EQ(LastWords("OSError: a\n" + link + "KeyError: b\n" + link + "ValueError: c\n"),
+            "ValueError: c (caused by OSError: a)");
+  EXPECT_EQ(LastWords("OSError: a\n" + link + "KeyError: b\nretried\nValueError: c\n"),
+            "ValueError: c");
+}
+
 TEST(FailureClass, PrefixesOfRanksAreLeftOut) {
   EXPECT_EQ(LastWords("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"x\"\n"
                       "[rank1]: ValueError: bad\n[rank1]:[W1127 01:02:03 x.cpp:1] not destroyed\n"),
@@ -295,6 +311,18 @@ TEST(Failure, WhatPeopleMeetMostOftenHasItsOwnAdvice) {
            {"urllib.error.HTTPError: HTTP Error 401: Unauthorized", "the other side refuses its"},
            {"_pickle.UnpicklingError: pickle data was truncated", "the file is damaged or of"},
            {"AttributeError: Can't pickle local object 'f'", "save state_dict() instead"},
+           {"_pickle.UnpicklingError: Weights only load failed. This file", "the file holds more"},
+           {"EOFError: Ran out of input", "the file is damaged"},
+           {"RuntimeError: Distributed package doesn't have NCCL built in", "nccl needs GPUs"},
+           {"RuntimeError: CUDA error: device-side assert triggered", "an index is out of range"},
+           {"KeyError: 'LOCAL_RANK'", "the script expects torch's launcher"},
+           {"t.py: error: unrecognized arguments: --local-rank=0",
+            "torch.distributed.launch gives"},
+           {"torchrun: error: unrecognized arguments: --nproc-per-node=2", "torchrun before torch"},
+           {"NameError: name 'get_ipython' is not defined", "the script comes from a notebook"},
+           {"SyntaxError: invalid syntax", "correct the program; if another machine runs it"},
+           {R"(/t.sh: line 3: cd: $'/code\\r': No such file or directory)",
+            "a script has the line"},
            {"python: can't open file '//t.py': [Errno 2] No such file or directory",
             "the container has no such file: put it into the image"},
            {"FileNotFoundError: [Errno 2] No such file or directory: '/d'", "check the path"},
@@ -307,6 +335,33 @@ TEST(Failure, WhatPeopleMeetMostOftenHasItsOwnAdvice) {
   EXPECT_TRUE(advice(none, "{}").starts_with("its pod asks for no GPU")) << advice(none, "{}");
   const std::string asked = advice(none, "{limits: {nvidia.com/gpu: 1}}");
   EXPECT_TRUE(asked.starts_with("correct the program")) << asked;
+}
+
+TEST(Failure, AFileThatCannotBeRunIsToldApartFromAProgramThatIsMissing) {
+  const auto advice = [](int code, std::string_view said) {
+    const json::Value pod = Document(
+        StrCat("{metadata: {name: w-0}, spec: {containers: [{name: main}]}, status: {phase: "
+               "Failed, containerStatuses: [{name: main, state: {terminated: {exitCode: ",
+               code, ", reason: ", code == 128 ? "StartError" : "Error", ", message: \"", said,
+               "\"}}}]}}"));
+    return FailureOf(pod, kNow)->advice;
+  };
+  constexpr std::string_view kFile = "mount the file (swell submit --volume)";
+  constexpr std::string_view kLineEnds = "a script has the line ends of Windows";
+  EXPECT_TRUE(advice(127, "sh: 1: /code/run.sh: not found").starts_with(kFile));
+  EXPECT_TRUE(advice(127, "bash: /code/run.sh: No such file or directory").starts_with(kFile));
+  EXPECT_TRUE(advice(127, "sh: 1: trian: not found").starts_with("check the command of"));
+  EXPECT_TRUE(
+      advice(127, R"(env: 'python3\\r': No such file or directory)").starts_with(kLineEnds));
+  EXPECT_TRUE(advice(126, "bash: ./x.sh: /bin/bash^M: bad interpreter").starts_with(kLineEnds));
+  EXPECT_TRUE(advice(127, "bash: ./x.sh: cannot execute: required file not found")
+                  .starts_with("the first line of the script"));
+  EXPECT_TRUE(advice(126, "sh: 1: /code/train: Exec format error")
+                  .starts_with("its program is built for another processor"));
+  EXPECT_TRUE(advice(126, "sh: 1: /code/run.sh: Permission denied").starts_with("chmod +x"));
+  EXPECT_TRUE(advice(128, R"(exec: \"/a\": permission denied)").starts_with("chmod +x"));
+  EXPECT_TRUE(advice(128, R"(exec: \"/a\": the program of its first line is not there: '/b\\r')")
+                  .starts_with(kLineEnds));
 }
 
 TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {

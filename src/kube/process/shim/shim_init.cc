@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -193,6 +194,22 @@ class Init {
   bool killing_ = false;
 };
 
+// Why the kernel finds no file where there is one.
+std::string MissingInterpreter(const std::string& program) {
+  char begin[256];
+  const UniqueFd file(::open(program.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file.valid() ? ::read(file.get(), begin, sizeof(begin)) : 0;
+  std::string_view line(begin, std::max<ssize_t>(size, 0));
+  if (!line.starts_with("#!")) return "the loader that it was linked for is not there";
+  line = line.substr(2, line.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  line = line.substr(0, line.find_first_of(" \t"));
+  // The line ends of Windows are a part of the name.
+  const bool returns = line.ends_with('\r');
+  if (returns) line.remove_suffix(1);
+  return StrCat("the program of its first line is not there: '", line, returns ? "\\r'" : "'");
+}
+
 }  // namespace
 
 std::vector<UniqueFd> OpenCgroups(const ShimSpec& spec) {
@@ -278,7 +295,8 @@ Status ExecCommand(const ShimSpec& spec,
     arguments[1] = program.data();
     ::execve("/bin/sh", arguments.data(), environment.data());
   }
-  return Status(Code::kInvalid, StrCat("exec: ", Quote(argv[0]), ": ", std::strerror(errno)));
+  const std::string why = errno == ENOENT ? MissingInterpreter(program) : std::strerror(errno);
+  return Status(Code::kInvalid, StrCat("exec: ", Quote(argv[0]), ": ", why));
 }
 
 void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes) {
