@@ -24,9 +24,7 @@ void CheckNames(const Value& names, std::vector<FieldError>& errors) {
   for (std::string_view key : {"plural", "singular"}) {
     std::string_view name = json::GetString(names, {key});
     if (name.empty()) continue;
-    if (std::string why = CheckDns1035Label(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(path, key), name, why));
-    }
+    CheckText(name, CheckDns1035Label, PathField(path, key), errors);
   }
   for (std::string_view key : {"kind", "listKind"}) {
     std::string_view name = json::GetString(names, {key});
@@ -38,11 +36,8 @@ void CheckNames(const Value& names, std::vector<FieldError>& errors) {
     }
   }
   auto labels = [&](std::string_view key) {
-    const json::Array& list = json::GetArray(names, {key});
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (std::string why = CheckDns1035Label(TextIn(list[i])); !why.empty()) {
-        errors.push_back(InvalidText(PathIndex(PathField(path, key), i), TextIn(list[i]), why));
-      }
+    for (const auto& [item, item_at] : ItemsOf(names, key, path)) {
+      CheckText(TextIn(item), CheckDns1035Label, item_at, errors);
     }
   };
   labels("shortNames");
@@ -70,14 +65,12 @@ void CheckColumns(const Value& version, const std::string& path, FieldErrors& er
   auto has = [](const std::vector<std::string>& list, std::string_view word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
-  const json::Array& columns = json::GetArray(version, {"additionalPrinterColumns"});
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "additionalPrinterColumns"), i);
-    const std::string_view type = TextOf(columns[i], "type");
-    const std::string_view format = TextOf(columns[i], "format");
-    const std::string_view json_path = TextOf(columns[i], "jsonPath");
+  for (const auto& [column, at] : ItemsOf(version, "additionalPrinterColumns", path)) {
+    const std::string_view type = TextOf(column, "type");
+    const std::string_view format = TextOf(column, "format");
+    const std::string_view json_path = TextOf(column, "jsonPath");
     const std::string types = StrCat("must be one of ", Join(kTypes, ","));
-    if (TextOf(columns[i], "name").empty()) errors.push_back(RequiredError(PathField(at, "name")));
+    if (TextOf(column, "name").empty()) errors.push_back(RequiredError(PathField(at, "name")));
     if (type.empty()) {
       errors.push_back(RequiredError(PathField(at, "type"), types));
     } else if (!has(kTypes, type)) {
@@ -187,11 +180,10 @@ void CheckVersions(const Value& crd, FieldErrors& errors) {
                       "Invalid value: []string(nil): must have at least one stored version"});
   }
   const json::Array& stored = json::GetArray(crd, {"status", "storedVersions"});
-  for (size_t i = 0; i < stored.size(); ++i) {
-    const std::string name(TextIn(stored[i]));
+  for (const auto& [version, version_at] : ItemsOf(stored, "status.storedVersions")) {
+    const std::string name(TextIn(version));
     if (name.empty() || seen.count(name) > 0) continue;
-    errors.push_back(
-        InvalidText(PathIndex("status.storedVersions", i), name, "must appear in spec.versions"));
+    errors.push_back(InvalidText(version_at, name, "must appear in spec.versions"));
   }
 }
 

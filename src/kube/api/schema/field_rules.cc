@@ -33,6 +33,40 @@ const Value& SpecOf(const Value& object) {
   return spec != nullptr ? *spec : kNothing;
 }
 
+std::vector<ListItem> ItemsOf(const json::Array& list, std::string_view path) {
+  std::vector<ListItem> items;
+  items.reserve(list.size());
+  for (size_t i = 0; i < list.size(); ++i) items.push_back({list[i], PathIndex(path, i)});
+  return items;
+}
+
+std::vector<ListItem> ItemsOf(const Value& parent, std::string_view key, std::string_view path) {
+  return ItemsOf(json::GetArray(parent, {key}), PathField(path, key));
+}
+
+void CheckText(std::string_view text, TextRule rule, const std::string& path, FieldErrors& errors) {
+  if (std::string why = rule(text); !why.empty()) errors.push_back(InvalidText(path, text, why));
+}
+
+void CheckRequired(std::string_view text,
+                   TextRule rule,
+                   const std::string& path,
+                   FieldErrors& errors) {
+  if (text.empty()) {
+    errors.push_back(RequiredError(path));
+  } else {
+    CheckText(text, rule, path, errors);
+  }
+}
+
+void CheckName(const Value& parent,
+               std::string_view key,
+               TextRule rule,
+               const std::string& path,
+               FieldErrors& errors) {
+  CheckRequired(TextOf(parent, key), rule, PathField(path, key), errors);
+}
+
 std::string CheckDns1035Label(std::string_view name) {
   if (name.size() > 63) return "must be no more than 63 characters";
   bool fine = !name.empty() && name[0] >= 'a' && name[0] <= 'z' && name.back() != '-';
@@ -81,10 +115,6 @@ std::string CheckIp(std::string_view ip) {
   return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 }
 
-std::string CheckPort(int64_t port) {
-  return port >= 1 && port <= 65535 ? "" : "must be between 1 and 65535, inclusive";
-}
-
 std::string CheckEnvVarName(std::string_view name) {
   if (name.empty()) return "environment variable name must be non-empty";
   for (const char c : name) {
@@ -101,11 +131,7 @@ void CheckItemName(const Value& item,
                    std::set<std::string>& names,
                    FieldErrors& errors) {
   const std::string name(TextOf(item, "name"));
-  if (name.empty()) {
-    errors.push_back(RequiredError(PathField(at, "name")));
-  } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "name"), name, why));
-  }
+  CheckRequired(name, CheckDnsLabel, PathField(at, "name"), errors);
   if (!names.insert(name).second && !name.empty()) {
     errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
   }
@@ -130,11 +156,16 @@ bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& 
   return errors.size() == before;
 }
 
+void CheckPort(int64_t port, const std::string& path, FieldErrors& errors) {
+  if (port >= 1 && port <= 65535) return;
+  errors.push_back(InvalidError(path, Value(port), "must be between 1 and 65535, inclusive"));
+}
+
 void CheckPortOrName(const Value& port, const std::string& path, FieldErrors& errors) {
   if (port.is_string()) {
     CheckPortName(json::View(port.get_string()), path, errors);
-  } else if (std::string why = CheckPort(json::GetInt(port, {})); !why.empty()) {
-    errors.push_back(InvalidError(path, port, why));
+  } else {
+    CheckPort(json::GetInt(port, {}), path, errors);
   }
 }
 
@@ -155,9 +186,7 @@ void CheckSubdomain(const Value& parent,
                     FieldErrors& errors) {
   const std::string_view text = TextOf(parent, key);
   if (text.empty()) return;
-  if (std::string why = CheckDnsSubdomain(text); !why.empty()) {
-    errors.push_back(InvalidText(PathField(path, key), text, why));
-  }
+  CheckText(text, CheckDnsSubdomain, PathField(path, key), errors);
 }
 
 FieldError InvalidIntOrText(std::string path, const Value& value, std::string_view detail) {
@@ -245,9 +274,7 @@ void CheckLabels(const Value& labels, const std::string& path, FieldErrors& erro
     CheckQualified(key, path, errors);
     if (!label.value().is_string()) continue;
     std::string_view value = json::View(label.value().get_string());
-    if (std::string why = CheckLabelValue(value); !why.empty()) {
-      errors.push_back(InvalidText(path, value, why));
-    }
+    CheckText(value, CheckLabelValue, path, errors);
   }
 }
 
@@ -289,11 +316,9 @@ void CheckLabelSelector(const Value& selector, const std::string& path, FieldErr
   if (const Value* labels = MemberOf(selector, "matchLabels")) {
     CheckLabels(*labels, PathField(path, "matchLabels"), errors);
   }
-  const json::Array& terms = json::GetArray(selector, {"matchExpressions"});
-  for (size_t i = 0; i < terms.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "matchExpressions"), i);
-    std::string_view op = TextOf(terms[i], "operator");
-    const json::Array& values = json::GetArray(terms[i], {"values"});
+  for (const auto& [term, at] : ItemsOf(selector, "matchExpressions", path)) {
+    std::string_view op = TextOf(term, "operator");
+    const json::Array& values = json::GetArray(term, {"values"});
     if (op == "In" || op == "NotIn") {
       if (values.empty()) {
         errors.push_back(RequiredError(PathField(at, "values"),
@@ -308,7 +333,7 @@ void CheckLabelSelector(const Value& selector, const std::string& path, FieldErr
     } else {
       errors.push_back(InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
     }
-    std::string_view key = TextOf(terms[i], "key");
+    std::string_view key = TextOf(term, "key");
     CheckQualified(key, PathField(at, "key"), errors);
   }
 }

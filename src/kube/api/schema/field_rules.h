@@ -22,12 +22,35 @@ std::string_view TextIn(const json::Value& value);
 // The object's spec; an absent one is an empty one, as to a server that has types.
 const json::Value& SpecOf(const json::Value& object);
 
-// Name rules used by several areas. Empty answer: fine.
+// An element of a list, and its path: for (const auto& [port, at] : ItemsOf(spec, "ports", path)).
+struct ListItem {
+  const json::Value& value;
+  std::string at;
+};
+std::vector<ListItem> ItemsOf(const json::Array& list, std::string_view path);
+std::vector<ListItem> ItemsOf(const json::Value& parent,
+                              std::string_view key,
+                              std::string_view path);
+
+// What is wrong with a text; "" when nothing is.
+using TextRule = std::string (*)(std::string_view);
+void CheckText(std::string_view text, TextRule rule, const std::string& path, FieldErrors& errors);
+// The same of a text that must be there, and of the parent's member of that name.
+void CheckRequired(std::string_view text,
+                   TextRule rule,
+                   const std::string& path,
+                   FieldErrors& errors);
+void CheckName(const json::Value& parent,
+               std::string_view key,
+               TextRule rule,
+               const std::string& path,
+               FieldErrors& errors);
+
+// Rules used by several areas.
 std::string CheckDns1035Label(std::string_view name);
 std::string CheckPathSegmentName(std::string_view name);
 std::string CheckConfigMapKey(std::string_view key);
 std::string CheckIp(std::string_view ip);
-std::string CheckPort(int64_t port);
 std::string CheckEnvVarName(std::string_view name);
 
 // A key as labels have it; told under `path`, with all that is wrong.
@@ -60,6 +83,7 @@ void CheckItemName(const json::Value& item,
                    FieldErrors& errors);
 // An IANA service name. Answers whether it is one.
 bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors);
+void CheckPort(int64_t port, const std::string& path, FieldErrors& errors);
 // A number of a port, or the name of one.
 void CheckPortOrName(const json::Value& port, const std::string& path, FieldErrors& errors);
 // A count, or a share of all: "25%".

@@ -51,24 +51,23 @@ void CheckNames(const KindInfo& kind, const Value& object, FieldErrors& errors) 
 void CheckOwners(const Value& object, FieldErrors& errors) {
   const json::Array& owners = json::GetArray(object, {"metadata", "ownerReferences"});
   std::string controller;
-  for (size_t i = 0; i < owners.size(); ++i) {
-    const std::string at = PathIndex("metadata.ownerReferences", i);
+  for (const auto& [owner, at] : ItemsOf(owners, "metadata.ownerReferences")) {
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
-      if (TextOf(owners[i], key).empty()) {
+      if (TextOf(owner, key).empty()) {
         errors.push_back(RequiredError(PathField(at, key), "must not be empty"));
       }
     }
-    const std::string_view version = TextOf(owners[i], "apiVersion");
+    const std::string_view version = TextOf(owner, "apiVersion");
     if (version.ends_with('/') || version.find('/') != version.rfind('/')) {
       errors.push_back(InvalidText(PathField(at, "apiVersion"), version,
                                    "must be <group>/<version> or <version>"));
     }
-    if (TextOf(owners[i], "apiVersion") == "v1" && TextOf(owners[i], "kind") == "Event") {
+    if (TextOf(owner, "apiVersion") == "v1" && TextOf(owner, "kind") == "Event") {
       errors.push_back(
-          InvalidError(at, owners[i], "/v1, Kind=Event is disallowed from being an owner"));
+          InvalidError(at, owner, "/v1, Kind=Event is disallowed from being an owner"));
     }
-    if (!json::GetBool(owners[i], {"controller"})) continue;
-    const std::string name = StrCat(TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"));
+    if (!json::GetBool(owner, {"controller"})) continue;
+    const std::string name = StrCat(TextOf(owner, "kind"), "/", TextOf(owner, "name"));
     if (!controller.empty()) {
       errors.push_back(InvalidError(
           "metadata.ownerReferences", *json::Find(object, {"metadata", "ownerReferences"}),
@@ -133,9 +132,7 @@ void CheckMetadata(const KindInfo& kind,
   if (!kind.namespaced && !ns.empty()) {
     errors.push_back(ForbiddenError("metadata.namespace", "not allowed on this type"));
   } else if (!ns.empty()) {
-    if (std::string why = CheckDnsLabel(ns); !why.empty()) {
-      errors.push_back(InvalidText("metadata.namespace", ns, why));
-    }
+    CheckText(ns, CheckDnsLabel, "metadata.namespace", errors);
   }
   CheckNonNegative(*metadata, "generation", "metadata", errors);
   if (const Value* labels = MemberOf(*metadata, "labels")) {

@@ -80,10 +80,9 @@ void CheckMatchConditions(const Value& hook,
     return;
   }
   std::set<std::string> names;
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    const std::string at = PathIndex(path, i);
-    const std::string name(TextOf(conditions[i], "name"));
-    const std::string_view expression = TextOf(conditions[i], "expression");
+  for (const auto& [condition, at] : ItemsOf(conditions, path)) {
+    const std::string name(TextOf(condition, "name"));
+    const std::string_view expression = TextOf(condition, "expression");
     if (name.empty()) {
       errors.push_back(RequiredError(PathField(at, "name")));
     } else if (!names.insert(name).second) {
@@ -98,11 +97,9 @@ void CheckMatchConditions(const Value& hook,
 }
 
 void CheckWebhooks(const Value& object, FieldErrors& errors) {
-  const json::Array& hooks = json::GetArray(object, {"webhooks"});
   std::set<std::string> names;
-  for (size_t i = 0; i < hooks.size(); ++i) {
-    const std::string at = PathIndex("webhooks", i);
-    const std::string_view name = TextOf(hooks[i], "name");
+  for (const auto& [hook, at] : ItemsOf(object, "webhooks", "")) {
+    const std::string_view name = TextOf(hook, "name");
     if (name.empty()) {
       errors.push_back(RequiredError(PathField(at, "name")));
     } else if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
@@ -112,31 +109,31 @@ void CheckWebhooks(const Value& object, FieldErrors& errors) {
                                    "should be a domain with at least three segments separated by "
                                    "dots"));
     }
-    CheckHookRules(hooks[i], "rules", at, errors);
-    CheckOneOf(hooks[i], "failurePolicy", at, {"Fail", "Ignore"}, errors);
-    CheckOneOf(hooks[i], "matchPolicy", at, {"Equivalent", "Exact"}, errors);
-    const std::string_view effects = TextOf(hooks[i], "sideEffects");
+    CheckHookRules(hook, "rules", at, errors);
+    CheckOneOf(hook, "failurePolicy", at, {"Fail", "Ignore"}, errors);
+    CheckOneOf(hook, "matchPolicy", at, {"Equivalent", "Exact"}, errors);
+    const std::string_view effects = TextOf(hook, "sideEffects");
     if (effects.empty()) {
       errors.push_back(
           RequiredError(PathField(at, "sideEffects"), "must specify one of None, NoneOnDryRun"));
     }
-    CheckOneOf(hooks[i], "sideEffects", at, {"None", "NoneOnDryRun"}, errors);
-    const Value* timeout = MemberOf(hooks[i], "timeoutSeconds");
-    const int64_t seconds = json::GetInt(hooks[i], {"timeoutSeconds"}, 1);
+    CheckOneOf(hook, "sideEffects", at, {"None", "NoneOnDryRun"}, errors);
+    const Value* timeout = MemberOf(hook, "timeoutSeconds");
+    const int64_t seconds = json::GetInt(hook, {"timeoutSeconds"}, 1);
     if (timeout != nullptr && (seconds < 1 || seconds > 30)) {
       errors.push_back(InvalidError(PathField(at, "timeoutSeconds"), *timeout,
                                     "the timeout value must be between 1 and 30 seconds"));
     }
     for (std::string_view key : {"namespaceSelector", "objectSelector"}) {
-      if (const Value* selector = MemberOf(hooks[i], key)) {
+      if (const Value* selector = MemberOf(hook, key)) {
         CheckLabelSelector(*selector, PathField(at, key), errors);
       }
     }
-    CheckOneOf(hooks[i], "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
-    CheckMatchConditions(hooks[i], PathField(at, "matchConditions"),
+    CheckOneOf(hook, "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
+    CheckMatchConditions(hook, PathField(at, "matchConditions"),
                          {"object", "oldObject", "request", std::string(kCelAuthorizer)}, errors);
-    CheckHookClient(MemberOf(hooks[i], "clientConfig"), PathField(at, "clientConfig"), errors);
-    CheckReviewVersions(json::GetArray(hooks[i], {"admissionReviewVersions"}),
+    CheckHookClient(MemberOf(hook, "clientConfig"), PathField(at, "clientConfig"), errors);
+    CheckReviewVersions(json::GetArray(hook, {"admissionReviewVersions"}),
                         PathField(at, "admissionReviewVersions"), errors,
                         "must specify one of v1, v1beta1");
   }
@@ -153,17 +150,12 @@ void CheckMatchResources(const Value* match, const std::string& path, FieldError
   }
   for (std::string_view field : {"resourceRules", "excludeResourceRules"}) {
     CheckHookRules(*match, field, path, errors);
-    const json::Array& rules = json::GetArray(*match, {field});
-    for (size_t i = 0; i < rules.size(); ++i) {
-      const std::string at = PathField(PathIndex(PathField(path, field), i), "resourceNames");
+    for (const auto& [rule, rule_at] : ItemsOf(*match, field, path)) {
       std::set<std::string_view> seen;
-      const json::Array& names = json::GetArray(rules[i], {"resourceNames"});
-      for (size_t j = 0; j < names.size(); ++j) {
-        if (std::string why = CheckPathSegmentName(TextIn(names[j])); !why.empty()) {
-          errors.push_back(InvalidText(PathIndex(at, j), TextIn(names[j]), why));
-        }
-        if (seen.insert(TextIn(names[j])).second) continue;
-        errors.push_back(DuplicateError(PathIndex(at, j), names[j]));
+      for (const auto& [name, name_at] : ItemsOf(rule, "resourceNames", rule_at)) {
+        CheckText(TextIn(name), CheckPathSegmentName, name_at, errors);
+        if (seen.insert(TextIn(name)).second) continue;
+        errors.push_back(DuplicateError(name_at, name));
       }
     }
   }
@@ -209,9 +201,8 @@ class PolicyExpressions {
   void AddVariables(const Value& spec) {
     const json::Array& variables = json::GetArray(spec, {"variables"});
     if (!variables.empty()) names_.emplace_back("variables");
-    for (size_t i = 0; i < variables.size(); ++i) {
-      const std::string at = PathIndex("spec.variables", i);
-      const std::string name(TextOf(variables[i], "name"));
+    for (const auto& [variable, at] : ItemsOf(variables, "spec.variables")) {
+      const std::string name(TextOf(variable, "name"));
       if (name.empty()) {
         errors_.push_back(RequiredError(PathField(at, "name"), "name is not specified"));
       } else if (!IsCelIdentifier(name)) {
@@ -220,7 +211,7 @@ class PolicyExpressions {
       } else if (known_.contains(name)) {
         errors_.push_back(DuplicateError(PathField(at, "name"), Value(name)));
       }
-      Check(variables[i], "expression", at, "expression is not specified");
+      Check(variable, "expression", at, "expression is not specified");
       known_.insert(name);
     }
   }
@@ -260,12 +251,10 @@ class PolicyExpressions {
 };
 
 void CheckValidations(const Value& spec, PolicyExpressions& expressions, FieldErrors& errors) {
-  const json::Array& validations = json::GetArray(spec, {"validations"});
-  for (size_t i = 0; i < validations.size(); ++i) {
-    const std::string at = PathIndex("spec.validations", i);
-    expressions.Check(validations[i], "expression", at, "expression is not specified");
-    expressions.Check(validations[i], "messageExpression", at, "", true);
-    const std::string_view message = TextOf(validations[i], "message");
+  for (const auto& [validation, at] : ItemsOf(spec, "validations", "spec")) {
+    expressions.Check(validation, "expression", at, "expression is not specified");
+    expressions.Check(validation, "messageExpression", at, "", true);
+    const std::string_view message = TextOf(validation, "message");
     if (!message.empty() && Trim(message).empty()) {
       errors.push_back(
           InvalidText(PathField(at, "message"), message, "must be non-empty if specified"));
@@ -286,14 +275,13 @@ void CheckAuditAnnotations(const Value& object,
     return;
   }
   std::set<std::string_view> keys;
-  for (size_t i = 0; i < notes.size(); ++i) {
-    const std::string at = PathIndex("spec.auditAnnotations", i);
-    const std::string_view key = TextOf(notes[i], "key");
+  for (const auto& [note, at] : ItemsOf(notes, "spec.auditAnnotations")) {
+    const std::string_view key = TextOf(note, "key");
     CheckQualified(StrCat(Name(object), "/", key), PathField(at, "key"), errors);
     if (!keys.insert(key).second) {
       errors.push_back(DuplicateError(PathField(at, "key"), Value(key)));
     }
-    expressions.Check(notes[i], "valueExpression", at, "valueExpression is not specified");
+    expressions.Check(note, "valueExpression", at, "valueExpression is not specified");
   }
 }
 
@@ -355,13 +343,13 @@ void CheckPolicyBinding(const Value& object, FieldErrors& errors) {
     errors.push_back(RequiredError(at, "at least one validation action is required"));
   }
   std::set<std::string_view> seen;
-  for (size_t i = 0; i < actions.size(); ++i) {
-    const std::string_view action = TextIn(actions[i]);
+  for (const auto& [one, item_at] : ItemsOf(actions, at)) {
+    const std::string_view action = TextIn(one);
     if (action != "Audit" && action != "Deny" && action != "Warn") {
-      errors.push_back(NotSupportedError(PathIndex(at, i), action, {"Audit", "Deny", "Warn"}));
+      errors.push_back(NotSupportedError(item_at, action, {"Audit", "Deny", "Warn"}));
     }
     if (!seen.insert(action).second) {
-      errors.push_back(DuplicateError(PathIndex(at, i), actions[i]));
+      errors.push_back(DuplicateError(item_at, one));
     }
   }
   if (seen.contains("Deny") && seen.contains("Warn")) {

@@ -24,9 +24,7 @@ void CheckDataKeys(const Value& object, bool secret, FieldErrors& errors) {
   for (std::string_view field : {"data", "binaryData"}) {
     for (const auto& member : json::GetObject(object, {field})) {
       std::string_view key = member.key();
-      if (std::string why = CheckConfigMapKey(key); !why.empty()) {
-        errors.push_back(InvalidText(PathKey(field, key), key, why));
-      }
+      CheckText(key, CheckConfigMapKey, PathKey(field, key), errors);
       if (field == "binaryData" && json::GetObject(object, {"data"}).contains(key)) {
         errors.push_back(InvalidText(PathKey("data", key), key,
                                      "duplicate of key present in "

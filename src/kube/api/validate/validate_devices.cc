@@ -45,19 +45,6 @@ const json::Array& ListOf(const Value& parent,
   return none;
 }
 
-// A name that is a DNS label.
-void CheckLabel(const Value& parent,
-                std::string_view key,
-                const std::string& path,
-                FieldErrors& errors) {
-  const std::string_view name = TextOf(parent, key);
-  if (name.empty()) {
-    errors.push_back(RequiredError(PathField(path, key)));
-  } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(path, key), name, why));
-  }
-}
-
 void CheckPoolName(const Value& parent,
                    std::string_view key,
                    const std::string& path,
@@ -71,9 +58,7 @@ void CheckPoolName(const Value& parent,
   }
   if (name.size() > kMaxBytes) errors.push_back(TooLongError(at, kMaxBytes));
   for (std::string_view part : Split(name, '/')) {
-    if (std::string why = CheckDnsSubdomain(part); !why.empty()) {
-      errors.push_back(InvalidText(at, part, why));
-    }
+    CheckText(part, CheckDnsSubdomain, at, errors);
   }
 }
 
@@ -104,9 +89,9 @@ void CheckFactName(std::string_view name,
 
 void CheckSelectors(const Value& parent, const std::string& path, FieldErrors& errors) {
   const json::Array& list = ListOf(parent, "selectors", kMaxRequests, path, errors);
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string at = PathField(PathIndex(PathField(path, "selectors"), i), "cel");
-    const Value* cel = MemberOf(list[i], "cel");
+  for (const auto& [item, item_at] : ItemsOf(list, PathField(path, "selectors"))) {
+    const std::string at = PathField(item_at, "cel");
+    const Value* cel = MemberOf(item, "cel");
     if (cel == nullptr || cel->is_null()) {
       errors.push_back(RequiredError(at));
       continue;
@@ -120,21 +105,19 @@ void CheckSelectors(const Value& parent, const std::string& path, FieldErrors& e
 }
 
 void CheckDeviceTolerations(const Value& parent, const std::string& path, FieldErrors& errors) {
-  const json::Array& list = json::GetArray(parent, {"tolerations"});
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "tolerations"), i);
-    const std::string_view key = TextOf(list[i], "key");
+  for (const auto& [item, at] : ItemsOf(parent, "tolerations", path)) {
+    const std::string_view key = TextOf(item, "key");
     if (!key.empty()) CheckQualified(key, PathField(at, "key"), errors);
-    const std::string_view value = TextOf(list[i], "value");
-    if (TextOf(list[i], "operator") == "Exists") {
+    const std::string_view value = TextOf(item, "value");
+    if (TextOf(item, "operator") == "Exists") {
       if (!value.empty()) {
         errors.push_back(
             InvalidText(PathField(at, "value"), value, "must be empty for operator `Exists`"));
       }
-    } else if (std::string why = CheckLabelValue(value); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "value"), value, why));
+    } else {
+      CheckText(value, CheckLabelValue, PathField(at, "value"), errors);
     }
-    CheckOneOf(list[i], "effect", at, {"NoExecute", "NoSchedule", "None"}, errors);
+    CheckOneOf(item, "effect", at, {"NoExecute", "NoSchedule", "None"}, errors);
   }
 }
 
@@ -158,17 +141,16 @@ void CheckWanted(const Value& wanted, const std::string& at, FieldErrors& errors
         InvalidError(PathField(at, "count"), Value(count), "must be greater than zero"));
   }
   const json::Array& facts = ListOf(wanted, "derivedAttributes", kMaxRequests, at, errors);
-  for (size_t i = 0; i < facts.size(); ++i) {
-    const std::string fact = PathIndex(PathField(at, "derivedAttributes"), i);
-    CheckFactName(TextOf(facts[i], "name"), true, PathField(fact, "name"), errors);
-    if (TextOf(facts[i], "expression").empty()) {
+  for (const auto& [derived, fact] : ItemsOf(facts, PathField(at, "derivedAttributes"))) {
+    CheckFactName(TextOf(derived, "name"), true, PathField(fact, "name"), errors);
+    if (TextOf(derived, "expression").empty()) {
       errors.push_back(RequiredError(PathField(fact, "expression")));
     }
   }
 }
 
 void CheckRequest(const Value& request, const std::string& at, FieldErrors& errors) {
-  CheckLabel(request, "name", at, errors);
+  CheckName(request, "name", CheckDnsLabel, at, errors);
   const Value* exactly = MemberOf(request, "exactly");
   const json::Array& choices = json::GetArray(request, {"firstAvailable"});
   const std::string what = "exactly one of `exactly` or `firstAvailable` is required";
@@ -184,12 +166,11 @@ void CheckRequest(const Value& request, const std::string& at, FieldErrors& erro
   if (exactly != nullptr) CheckWanted(*exactly, PathField(at, "exactly"), errors);
   std::set<std::string_view> names;
   const json::Array& list = ListOf(request, "firstAvailable", kMaxChoices, at, errors);
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string choice = PathIndex(PathField(at, "firstAvailable"), i);
-    CheckLabel(list[i], "name", choice, errors);
-    CheckWanted(list[i], choice, errors);
-    if (!names.insert(TextOf(list[i], "name")).second) {
-      errors.push_back(DuplicateError(choice, Value(TextOf(list[i], "name"))));
+  for (const auto& [item, choice] : ItemsOf(list, PathField(at, "firstAvailable"))) {
+    CheckName(item, "name", CheckDnsLabel, choice, errors);
+    CheckWanted(item, choice, errors);
+    if (!names.insert(TextOf(item, "name")).second) {
+      errors.push_back(DuplicateError(choice, Value(TextOf(item, "name"))));
     }
   }
 }
@@ -213,14 +194,13 @@ void CheckRequestRefs(const Value& parent,
                       FieldErrors& errors) {
   const json::Array& refs = ListOf(parent, "requests", kMaxRequests, path, errors);
   std::set<std::string_view> seen;
-  for (size_t i = 0; i < refs.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "requests"), i);
-    if (!names.contains(std::string(TextIn(refs[i])))) {
-      errors.push_back(InvalidText(at, TextIn(refs[i]),
+  for (const auto& [ref, at] : ItemsOf(refs, PathField(path, "requests"))) {
+    if (!names.contains(std::string(TextIn(ref)))) {
+      errors.push_back(InvalidText(at, TextIn(ref),
                                    "must be the name of a request in the claim or the name of a "
                                    "request and a subrequest separated by '/'"));
     }
-    if (!seen.insert(TextIn(refs[i])).second) errors.push_back(DuplicateError(at, refs[i]));
+    if (!seen.insert(TextIn(ref)).second) errors.push_back(DuplicateError(at, ref));
   }
 }
 
@@ -244,31 +224,28 @@ void CheckClaimed(const Value& claim, const std::string& path, FieldErrors& erro
   const std::set<std::string> names = RequestNames(claim);
   std::set<std::string_view> seen;
   const json::Array& requests = ListOf(claim, "requests", kMaxRequests, path, errors);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "requests"), i);
-    CheckRequest(requests[i], at, errors);
-    if (!seen.insert(TextOf(requests[i], "name")).second) {
-      errors.push_back(DuplicateError(at, Value(TextOf(requests[i], "name"))));
+  for (const auto& [request, at] : ItemsOf(requests, PathField(path, "requests"))) {
+    CheckRequest(request, at, errors);
+    if (!seen.insert(TextOf(request, "name")).second) {
+      errors.push_back(DuplicateError(at, Value(TextOf(request, "name"))));
     }
   }
   const json::Array& constraints = ListOf(claim, "constraints", kMaxRequests, path, errors);
-  for (size_t i = 0; i < constraints.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "constraints"), i);
-    CheckRequestRefs(constraints[i], names, at, errors);
-    const bool match = IsSet(constraints[i], "matchAttribute");
-    if (match == IsSet(constraints[i], "distinctAttribute")) {
+  for (const auto& [constraint, at] : ItemsOf(constraints, PathField(path, "constraints"))) {
+    CheckRequestRefs(constraint, names, at, errors);
+    const bool match = IsSet(constraint, "matchAttribute");
+    if (match == IsSet(constraint, "distinctAttribute")) {
       errors.push_back(RequiredError(
           at, "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required"));
       continue;
     }
     const std::string_view key = match ? "matchAttribute" : "distinctAttribute";
-    CheckFactName(TextOf(constraints[i], key), true, PathField(at, key), errors);
+    CheckFactName(TextOf(constraint, key), true, PathField(at, key), errors);
   }
   const json::Array& config = ListOf(claim, "config", kMaxRequests, path, errors);
-  for (size_t i = 0; i < config.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "config"), i);
-    CheckRequestRefs(config[i], names, at, errors);
-    CheckSettings(config[i], at, errors);
+  for (const auto& [entry, at] : ItemsOf(config, PathField(path, "config"))) {
+    CheckRequestRefs(entry, names, at, errors);
+    CheckSettings(entry, at, errors);
   }
 }
 
@@ -283,23 +260,21 @@ void CheckAllocation(const Value& object, const Value& status, FieldErrors& erro
   const Value& devices = Part(Part(status, "allocation"), "devices");
   const std::string path = "status.allocation.devices";
   const json::Array& results = ListOf(devices, "results", kMaxRequests, path, errors);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "results"), i);
-    const std::string_view request = TextOf(results[i], "request");
+  for (const auto& [result, at] : ItemsOf(results, PathField(path, "results"))) {
+    const std::string_view request = TextOf(result, "request");
     if (!names.contains(std::string(request))) {
       errors.push_back(InvalidText(PathField(at, "request"), request,
                                    "must be the name of a request in the claim or the name of a "
                                    "request and a subrequest separated by '/'"));
     }
-    CheckDriverName(TextOf(results[i], "driver"), PathField(at, "driver"), errors);
-    CheckPoolName(results[i], "pool", at, errors);
-    CheckLabel(results[i], "device", at, errors);
+    CheckDriverName(TextOf(result, "driver"), PathField(at, "driver"), errors);
+    CheckPoolName(result, "pool", at, errors);
+    CheckName(result, "device", CheckDnsLabel, at, errors);
   }
   const json::Array& config = ListOf(devices, "config", 2 * kMaxRequests, path, errors);
-  for (size_t i = 0; i < config.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "config"), i);
-    CheckRequestRefs(config[i], names, at, errors);
-    CheckSettings(config[i], at, errors);
+  for (const auto& [entry, at] : ItemsOf(config, PathField(path, "config"))) {
+    CheckRequestRefs(entry, names, at, errors);
+    CheckSettings(entry, at, errors);
   }
   if (const Value* nodes = json::Find(status, {"allocation", "nodeSelector"})) {
     CheckNodeSelectorTerms(*nodes, "status.allocation.nodeSelector", errors);
@@ -316,11 +291,9 @@ void CheckReports(const Value& status, FieldErrors& errors) {
   for (const Value& result : json::GetArray(status, {"allocation", "devices", "results"})) {
     allocated.insert(id(result));
   }
-  const json::Array& reports = json::GetArray(status, {"devices"});
-  for (size_t i = 0; i < reports.size(); ++i) {
-    const std::string at = PathIndex("status.devices", i);
-    if (!allocated.contains(id(reports[i]))) {
-      errors.push_back(InvalidText(at, id(reports[i]), "must be an allocated device in the claim"));
+  for (const auto& [one, at] : ItemsOf(status, "devices", "status")) {
+    if (!allocated.contains(id(one))) {
+      errors.push_back(InvalidText(at, id(one), "must be an allocated device in the claim"));
     }
   }
 }
@@ -377,8 +350,8 @@ void CheckDeviceClass(const Value& object, FieldErrors& errors) {
   const Value& spec = SpecOf(object);
   CheckSelectors(spec, "spec", errors);
   const json::Array& config = ListOf(spec, "config", kMaxRequests, "spec", errors);
-  for (size_t i = 0; i < config.size(); ++i) {
-    CheckSettings(config[i], PathIndex("spec.config", i), errors);
+  for (const auto& [entry, entry_at] : ItemsOf(config, "spec.config")) {
+    CheckSettings(entry, entry_at, errors);
   }
   const Value* extended = MemberOf(spec, "extendedResourceName");
   if (extended == nullptr) return;
@@ -395,9 +368,7 @@ void CheckDeviceClass(const Value& object, FieldErrors& errors) {
 void CheckTaint(const Value& taint, const std::string& at, FieldErrors& errors) {
   CheckQualified(TextOf(taint, "key"), PathField(at, "key"), errors);
   const std::string_view value = TextOf(taint, "value");
-  if (std::string why = CheckLabelValue(value); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "value"), value, why));
-  }
+  CheckText(value, CheckLabelValue, PathField(at, "value"), errors);
   if (TextOf(taint, "effect").empty()) errors.push_back(RequiredError(PathField(at, "effect")));
 }
 
@@ -414,10 +385,9 @@ void CheckFact(const Value& fact, const std::string& at, FieldErrors& errors) {
     errors.push_back(TooLongError(PathField(at, key), kMaxFactBytes));
   }
   for (std::string_view key : {"strings", "versions"}) {
-    const json::Array& list = json::GetArray(fact, {key});
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (TextIn(list[i]).size() <= kMaxFactBytes) continue;
-      errors.push_back(TooLongError(PathIndex(PathField(at, key), i), kMaxFactBytes));
+    for (const auto& [item, item_at] : ItemsOf(fact, key, at)) {
+      if (TextIn(item).size() <= kMaxFactBytes) continue;
+      errors.push_back(TooLongError(item_at, kMaxFactBytes));
     }
   }
 }
@@ -464,14 +434,12 @@ void CheckCounters(const Value& parent, const std::string& path, FieldErrors& er
     errors.push_back(TooManyError(at, counters.size(), kMaxCounters));
   }
   for (const auto& counter : counters) {
-    if (std::string why = CheckDnsLabel(counter.key()); !why.empty()) {
-      errors.push_back(InvalidText(at, counter.key(), why));
-    }
+    CheckText(counter.key(), CheckDnsLabel, at, errors);
   }
 }
 
 void CheckDevice(const Value& device, bool by_device, const std::string& at, FieldErrors& errors) {
-  CheckLabel(device, "name", at, errors);
+  CheckName(device, "name", CheckDnsLabel, at, errors);
   const json::Object& facts = json::GetObject(device, {"attributes"});
   const json::Object& amounts = json::GetObject(device, {"capacity"});
   if (facts.size() + amounts.size() > kMaxFacts) {
@@ -489,14 +457,13 @@ void CheckDevice(const Value& device, bool by_device, const std::string& at, Fie
     CheckFactName(amount.key(), false, PathKey(PathField(at, "capacity"), amount.key()), errors);
   }
   const json::Array& taints = ListOf(device, "taints", kMaxTaints, at, errors);
-  for (size_t i = 0; i < taints.size(); ++i) {
-    CheckTaint(taints[i], PathIndex(PathField(at, "taints"), i), errors);
+  for (const auto& [taint, taint_at] : ItemsOf(taints, PathField(at, "taints"))) {
+    CheckTaint(taint, taint_at, errors);
   }
   const json::Array& consumed = ListOf(device, "consumesCounters", 2, at, errors);
-  for (size_t i = 0; i < consumed.size(); ++i) {
-    const std::string one = PathIndex(PathField(at, "consumesCounters"), i);
-    CheckLabel(consumed[i], "counterSet", one, errors);
-    CheckCounters(consumed[i], one, errors);
+  for (const auto& [counters, one] : ItemsOf(consumed, PathField(at, "consumesCounters"))) {
+    CheckName(counters, "counterSet", CheckDnsLabel, one, errors);
+    CheckCounters(counters, one, errors);
   }
   if (by_device) {
     CheckReach(device, {"nodeName", "nodeSelector", "allNodes"}, at,
@@ -528,11 +495,10 @@ void CheckDevices(const Value& spec, FieldErrors& errors) {
       ListOf(spec, "devices", special ? kMaxSpecialDevices : kMaxDevices, "spec", errors);
   const bool by_device = json::GetBool(spec, {"perDeviceNodeSelection"});
   std::set<std::string_view> names;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const std::string at = PathIndex("spec.devices", i);
-    CheckDevice(devices[i], by_device, at, errors);
-    if (!names.insert(TextOf(devices[i], "name")).second) {
-      errors.push_back(DuplicateError(at, Value(TextOf(devices[i], "name"))));
+  for (const auto& [device, at] : ItemsOf(devices, "spec.devices")) {
+    CheckDevice(device, by_device, at, errors);
+    if (!names.insert(TextOf(device, "name")).second) {
+      errors.push_back(DuplicateError(at, Value(TextOf(device, "name"))));
     }
   }
   const json::Array& sets = ListOf(spec, "sharedCounters", kMaxCounterSets, "spec", errors);
@@ -540,10 +506,9 @@ void CheckDevices(const Value& spec, FieldErrors& errors) {
     errors.push_back(
         InvalidText("spec", "", "only one of `sharedCounters` or `devices` is allowed"));
   }
-  for (size_t i = 0; i < sets.size(); ++i) {
-    const std::string at = PathIndex("spec.sharedCounters", i);
-    CheckLabel(sets[i], "name", at, errors);
-    CheckCounters(sets[i], at, errors);
+  for (const auto& [counters, at] : ItemsOf(sets, "spec.sharedCounters")) {
+    CheckName(counters, "name", CheckDnsLabel, at, errors);
+    CheckCounters(counters, at, errors);
   }
 }
 
@@ -584,7 +549,7 @@ void CheckTaintRule(const Value& object, FieldErrors& errors) {
   const std::string path = "spec.deviceSelector";
   if (IsSet(of, "driver")) CheckDriverName(TextOf(of, "driver"), PathField(path, "driver"), errors);
   if (IsSet(of, "pool")) CheckPoolName(of, "pool", path, errors);
-  if (IsSet(of, "device")) CheckLabel(of, "device", path, errors);
+  if (IsSet(of, "device")) CheckName(of, "device", CheckDnsLabel, path, errors);
 }
 
 }  // namespace

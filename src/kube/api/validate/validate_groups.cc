@@ -47,19 +47,6 @@ void CheckUnion(const Value& of,
   }
 }
 
-void CheckName(const Value& holder,
-               std::string_view key,
-               std::string (*check)(std::string_view),
-               const std::string& path,
-               FieldErrors& errors) {
-  const std::string_view name = TextOf(holder, key);
-  if (name.empty()) {
-    errors.push_back(RequiredError(PathField(path, key)));
-  } else if (std::string why = check(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(path, key), name, why));
-  }
-}
-
 void CheckGroupClaims(const Value& spec, const std::string& path, FieldErrors& errors) {
   const json::Array& claims = json::GetArray(spec, {"resourceClaims"});
   const std::string at = PathField(path, "resourceClaims");
@@ -83,8 +70,8 @@ void CheckGroupSpec(const Value& spec,
   const json::Array& topology = json::GetArray(spec, {"schedulingConstraints", "topology"});
   const std::string at = PathField(PathField(path, "schedulingConstraints"), "topology");
   if (topology.size() > 1) errors.push_back(TooManyError(at, topology.size(), 1));
-  for (size_t i = 0; i < topology.size(); ++i) {
-    CheckQualified(TextOf(topology[i], "key"), PathField(PathIndex(at, i), "key"), errors);
+  for (const auto& [level, level_at] : ItemsOf(topology, at)) {
+    CheckQualified(TextOf(level, "key"), PathField(level_at, "key"), errors);
   }
   if (IsSet(spec, "disruptionMode")) {
     CheckUnion(Part(spec, "disruptionMode"), {"single", "all"}, PathField(path, "disruptionMode"),
@@ -151,12 +138,11 @@ void CheckTemplates(const Value& spec, std::set<std::string_view>& names, FieldE
     errors.push_back(TooManyError(path, templates.size(), kMaxTemplates));
     return;
   }
-  for (size_t i = 0; i < templates.size(); ++i) {
-    const std::string at = PathIndex(path, i);
-    CheckName(templates[i], "name", CheckDnsLabel, at, errors);
-    CheckGroupSpec(templates[i], at, false, errors);
-    if (!names.insert(TextOf(templates[i], "name")).second) {
-      errors.push_back(DuplicateError(at, templates[i]));
+  for (const auto& [one, at] : ItemsOf(templates, path)) {
+    CheckName(one, "name", CheckDnsLabel, at, errors);
+    CheckGroupSpec(one, at, false, errors);
+    if (!names.insert(TextOf(one, "name")).second) {
+      errors.push_back(DuplicateError(at, one));
     }
   }
 }

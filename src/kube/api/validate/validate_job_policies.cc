@@ -29,14 +29,13 @@ void CheckCodes(const json::Array& codes, bool in, const std::string& at, FieldE
   }
   std::set<int64_t> seen;
   bool ordered = true;
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const int64_t code = json::GetInt(codes[i], {});
+  for (const auto& [item, item_at] : ItemsOf(codes, at)) {
+    const int64_t code = json::GetInt(item, {});
     if (in && code == 0) {
-      errors.push_back(
-          InvalidError(PathIndex(at, i), codes[i], "must not be 0 for the In operator"));
+      errors.push_back(InvalidError(item_at, item, "must not be 0 for the In operator"));
     }
     ordered = ordered && (seen.empty() || code >= *seen.rbegin());
-    if (!seen.insert(code).second) errors.push_back(DuplicateError(PathIndex(at, i), codes[i]));
+    if (!seen.insert(code).second) errors.push_back(DuplicateError(item_at, item));
   }
   if (!ordered) errors.push_back(InvalidError(at, Value(codes), "must be ordered"));
 }
@@ -70,10 +69,9 @@ void CheckConditions(const json::Array& patterns, const std::string& at, FieldEr
   if (patterns.size() > kConditionsMax) {
     errors.push_back(TooManyError(at, patterns.size(), kConditionsMax));
   }
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    const std::string path = PathIndex(at, i);
-    CheckQualified(TextOf(patterns[i], "type"), PathField(path, "type"), errors, true);
-    CheckOneOf(patterns[i], "status", path, {"False", "True", "Unknown"}, errors);
+  for (const auto& [pattern, path] : ItemsOf(patterns, at)) {
+    CheckQualified(TextOf(pattern, "type"), PathField(path, "type"), errors, true);
+    CheckOneOf(pattern, "status", path, {"False", "True", "Unknown"}, errors);
   }
 }
 
@@ -108,8 +106,8 @@ void CheckFailurePolicy(const Value& spec, const std::string& path, FieldErrors&
   const std::string at = PathField(path, "podFailurePolicy.rules");
   const json::Array& rules = json::GetArray(*policy, {"rules"});
   if (rules.size() > kRulesMax) errors.push_back(TooManyError(at, rules.size(), kRulesMax));
-  for (size_t i = 0; i < rules.size(); ++i) {
-    CheckFailureRule(spec, rules[i], PathIndex(at, i), errors);
+  for (const auto& [rule, rule_at] : ItemsOf(rules, at)) {
+    CheckFailureRule(spec, rule, rule_at, errors);
   }
   const std::string_view replaced = TextOf(spec, "podReplacementPolicy");
   if (!replaced.empty() && replaced != "Failed") {
@@ -218,8 +216,8 @@ void CheckSuccessPolicy(const Value& spec, const std::string& path, FieldErrors&
         at, "at least one rules must be specified when the successPolicy is specified"));
   }
   if (rules.size() > kRulesMax) errors.push_back(TooManyError(at, rules.size(), kRulesMax));
-  for (size_t i = 0; i < rules.size(); ++i) {
-    CheckSuccessRule(rules[i], json::GetInt(spec, {"completions"}), PathIndex(at, i), errors);
+  for (const auto& [rule, rule_at] : ItemsOf(rules, at)) {
+    CheckSuccessRule(rule, json::GetInt(spec, {"completions"}), rule_at, errors);
   }
 }
 
@@ -234,8 +232,8 @@ void CheckManager(const Value& spec, const std::string& path, FieldErrors& error
   } else if (slash == 0 || slash >= manager.size() - 1) {
     errors.push_back(
         InvalidText(at, manager, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
-  } else if (std::string why = CheckDnsSubdomain(manager.substr(0, slash)); !why.empty()) {
-    errors.push_back(InvalidText(at, manager.substr(0, slash), why));
+  } else {
+    CheckText(manager.substr(0, slash), CheckDnsSubdomain, at, errors);
   }
   if (manager.size() > kManagerMaxBytes) errors.push_back(TooLongError(at, kManagerMaxBytes));
 }

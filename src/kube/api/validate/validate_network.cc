@@ -32,13 +32,11 @@ void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors
   }
   const std::optional<Cidr> range = CheckRange(text, PathField(at, "cidr"), errors);
   if (!range) return;
-  const json::Array& except = json::GetArray(block, {"except"});
-  for (size_t i = 0; i < except.size(); ++i) {
-    const std::string where = PathIndex(PathField(at, "except"), i);
-    const std::optional<Cidr> part = CheckRange(TextIn(except[i]), where, errors);
+  for (const auto& [excluded, where] : ItemsOf(block, "except", at)) {
+    const std::optional<Cidr> part = CheckRange(TextIn(excluded), where, errors);
     if (!part) continue;
     if (!range->Contains(*part) || range->bits >= part->bits) {
-      errors.push_back(InvalidText(where, TextIn(except[i]), "must be a strict subset of `cidr`"));
+      errors.push_back(InvalidText(where, TextIn(excluded), "must be a strict subset of `cidr`"));
     }
   }
 }
@@ -68,17 +66,13 @@ void CheckServicePort(const Value& port,
   if (name.empty()) {
     if (named) errors.push_back(RequiredError(PathField(at, "name")));
   } else {
-    if (std::string why = CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
+    CheckText(name, CheckDnsLabel, PathField(at, "name"), errors);
     if (!names.insert(name).second) {
       errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
     }
   }
   const int64_t number = json::GetInt(port, {"port"});
-  if (std::string why = CheckPort(number); !why.empty()) {
-    errors.push_back(InvalidError(PathField(at, "port"), Value(number), why));
-  }
+  CheckPort(number, PathField(at, "port"), errors);
   CheckOneOf(port, "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
   if (const Value* target = MemberOf(port, "targetPort")) {
     CheckPortOrName(*target, PathField(at, "targetPort"), errors);
@@ -99,24 +93,22 @@ void CheckPortsTogether(const Value& spec, FieldErrors& errors) {
   const json::Array& ports = json::GetArray(spec, {"ports"});
   std::string_view type = TextOf(spec, "type");
   std::set<std::string> node_ports;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const int64_t number = json::GetInt(ports[i], {"nodePort"});
+  for (const auto& [port, port_at] : ItemsOf(ports, "spec.ports")) {
+    const int64_t number = json::GetInt(port, {"nodePort"});
     if (number == 0) continue;
-    std::string at = PathField(PathIndex("spec.ports", i), "nodePort");
+    std::string at = PathField(port_at, "nodePort");
     if (type == "ClusterIP") {
       errors.push_back(ForbiddenError(at, "may not be used when `type` is 'ClusterIP'"));
     }
-    if (!node_ports.insert(StrCat(TextOf(ports[i], "protocol"), "/", number)).second) {
+    if (!node_ports.insert(StrCat(TextOf(port, "protocol"), "/", number)).second) {
       errors.push_back(DuplicateError(at, Value(number)));
     }
   }
   std::set<std::string> numbers;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    std::string key =
-        ShowServicePort(TextOf(ports[i], "protocol"), json::GetInt(ports[i], {"port"}));
+  for (const auto& [port, port_at] : ItemsOf(ports, "spec.ports")) {
+    std::string key = ShowServicePort(TextOf(port, "protocol"), json::GetInt(port, {"port"}));
     if (!numbers.insert(key).second) {
-      errors.push_back(
-          {"FieldValueDuplicate", PathIndex("spec.ports", i), StrCat("Duplicate value: ", key)});
+      errors.push_back({"FieldValueDuplicate", port_at, StrCat("Duplicate value: ", key)});
     }
   }
 }
@@ -124,11 +116,7 @@ void CheckPortsTogether(const Value& spec, FieldErrors& errors) {
 void CheckExternalName(const Value& spec, FieldErrors& errors) {
   std::string_view name = TextOf(spec, "externalName");
   if (name.ends_with('.')) name.remove_suffix(1);
-  if (name.empty()) {
-    errors.push_back(RequiredError("spec.externalName"));
-  } else if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
-    errors.push_back(InvalidText("spec.externalName", name, why));
-  }
+  CheckRequired(name, CheckDnsSubdomain, "spec.externalName", errors);
 }
 
 void CheckAffinityOfClients(const Value& spec, FieldErrors& errors) {
@@ -152,14 +140,10 @@ void CheckAffinityOfClients(const Value& spec, FieldErrors& errors) {
 void CheckServiceAddresses(const Value& spec, FieldErrors& errors) {
   const std::string_view ip = TextOf(spec, "clusterIP");
   if (!ip.empty() && ip != "None") {
-    if (std::string why = CheckIp(ip); !why.empty()) {
-      errors.push_back(InvalidText("spec.clusterIPs[0]", ip, why));
-    }
+    CheckText(ip, CheckIp, "spec.clusterIPs[0]", errors);
   }
-  const json::Array& external = json::GetArray(spec, {"externalIPs"});
-  for (size_t i = 0; i < external.size(); ++i) {
-    const std::string_view address = TextIn(external[i]);
-    const std::string at = PathIndex("spec.externalIPs", i);
+  for (const auto& [one, at] : ItemsOf(spec, "externalIPs", "spec")) {
+    const std::string_view address = TextIn(one);
     if (std::string why = CheckIp(address); !why.empty()) {
       errors.push_back(InvalidText(at, address, why));
     } else {
@@ -176,8 +160,8 @@ void CheckOutsideTraffic(const Value& spec, FieldErrors& errors) {
     if (type != "LoadBalancer") {
       errors.push_back(ForbiddenError(at, "may only be used when `type` is 'LoadBalancer'"));
     }
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      CheckRange(Trim(TextIn(ranges[i])), PathIndex(at, i), errors);
+    for (const auto& [range, range_at] : ItemsOf(ranges, at)) {
+      CheckRange(Trim(TextIn(range)), range_at, errors);
     }
   }
   const std::string_view policy = TextOf(spec, "externalTrafficPolicy");
@@ -196,8 +180,8 @@ void CheckOutsideTraffic(const Value& spec, FieldErrors& errors) {
     errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
                                   "may only be set when `type` is 'LoadBalancer' and "
                                   "`externalTrafficPolicy` is 'Local'"));
-  } else if (std::string why = CheckPort(port); !why.empty()) {
-    errors.push_back(InvalidError("spec.healthCheckNodePort", *health, why));
+  } else {
+    CheckPort(port, "spec.healthCheckNodePort", errors);
   }
 }
 
@@ -247,9 +231,7 @@ void CheckEndpointAddress(const Value& address, const std::string& at, FieldErro
   const std::string wrong = CheckIp(ip);
   if (!wrong.empty()) errors.push_back(InvalidText(PathField(at, "ip"), ip, wrong));
   const std::string_view host = TextOf(address, "hostname");
-  if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "hostname"), host, why));
-  }
+  if (!host.empty()) CheckText(host, CheckDnsLabel, PathField(at, "hostname"), errors);
   CheckSubdomain(address, "nodeName", at, errors);
   if (!wrong.empty()) {
     errors.push_back(InvalidText(PathField(at, "ip"), ip, "must be a valid IP address"));
@@ -259,34 +241,28 @@ void CheckEndpointAddress(const Value& address, const std::string& at, FieldErro
 }
 
 void CheckEndpoints(const Value& object, FieldErrors& errors) {
-  const json::Array& subsets = json::GetArray(object, {"subsets"});
-  for (size_t i = 0; i < subsets.size(); ++i) {
-    const std::string at = PathIndex("subsets", i);
+  for (const auto& [subset, at] : ItemsOf(object, "subsets", "")) {
     bool any = false;
     for (std::string_view list : {"addresses", "notReadyAddresses"}) {
-      const json::Array& addresses = json::GetArray(subsets[i], {list});
+      const json::Array& addresses = json::GetArray(subset, {list});
       any = any || !addresses.empty();
-      for (size_t j = 0; j < addresses.size(); ++j) {
-        CheckEndpointAddress(addresses[j], PathIndex(PathField(at, list), j), errors);
+      for (const auto& [address, address_at] : ItemsOf(addresses, PathField(at, list))) {
+        CheckEndpointAddress(address, address_at, errors);
       }
     }
     if (!any)
       errors.push_back(RequiredError(at, "must specify `addresses` or `notReadyAddresses`"));
-    const json::Array& ports = json::GetArray(subsets[i], {"ports"});
+    const json::Array& ports = json::GetArray(subset, {"ports"});
     for (size_t j = 0; j < ports.size(); ++j) {
       const std::string port_at = PathIndex(PathField(at, "ports"), j);
       const std::string_view name = TextOf(ports[j], "name");
       if (name.empty() && ports.size() > 1) {
         errors.push_back(RequiredError(PathField(port_at, "name")));
       } else if (!name.empty()) {
-        if (std::string why = CheckDnsLabel(name); !why.empty()) {
-          errors.push_back(InvalidText(PathField(port_at, "name"), name, why));
-        }
+        CheckText(name, CheckDnsLabel, PathField(port_at, "name"), errors);
       }
       const int64_t number = json::GetInt(ports[j], {"port"});
-      if (std::string why = CheckPort(number); !why.empty()) {
-        errors.push_back(InvalidError(PathField(port_at, "port"), Value(number), why));
-      }
+      CheckPort(number, PathField(port_at, "port"), errors);
       CheckOneOf(ports[j], "protocol", port_at, {"SCTP", "TCP", "UDP"}, errors);
     }
   }
@@ -298,10 +274,9 @@ void CheckEndpointSlice(const Value& slice, FieldErrors& errors) {
     errors.push_back(RequiredError("addressType"));
   }
   CheckOneOf(slice, "addressType", "", {"FQDN", "IPv4", "IPv6"}, errors);
-  const json::Array& endpoints = json::GetArray(slice, {"endpoints"});
-  for (size_t i = 0; i < endpoints.size(); ++i) {
-    const std::string at = PathField(PathIndex("endpoints", i), "addresses");
-    const json::Array& addresses = json::GetArray(endpoints[i], {"addresses"});
+  for (const auto& [endpoint, endpoint_at] : ItemsOf(slice, "endpoints", "")) {
+    const std::string at = PathField(endpoint_at, "addresses");
+    const json::Array& addresses = json::GetArray(endpoint, {"addresses"});
     if (addresses.empty()) {
       errors.push_back(RequiredError(at, "must contain at least 1 address"));
     } else if (addresses.size() > kAddressesMax) {
@@ -314,23 +289,17 @@ void CheckEndpointSlice(const Value& slice, FieldErrors& errors) {
         errors.push_back(InvalidText(PathIndex(at, j), ip, "must be a valid IPv4 address"));
       }
     }
-    const std::string_view host = TextOf(endpoints[i], "hostname");
-    if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
-      errors.push_back(InvalidText(PathField(PathIndex("endpoints", i), "hostname"), host, why));
-    }
+    const std::string_view host = TextOf(endpoint, "hostname");
+    if (!host.empty()) CheckText(host, CheckDnsLabel, PathField(endpoint_at, "hostname"), errors);
   }
-  const json::Array& ports = json::GetArray(slice, {"ports"});
   std::set<std::string> names;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const std::string at = PathIndex("ports", i);
-    std::string name(TextOf(ports[i], "name"));
-    if (std::string why = name.empty() ? std::string() : CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
+  for (const auto& [port, at] : ItemsOf(slice, "ports", "")) {
+    std::string name(TextOf(port, "name"));
+    if (!name.empty()) CheckText(name, CheckDnsLabel, PathField(at, "name"), errors);
     if (!names.insert(name).second) {
       errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
     }
-    CheckOneOf(ports[i], "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
+    CheckOneOf(port, "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
   }
 }
 
@@ -350,8 +319,8 @@ void CheckTypedReference(const Value& reference, const std::string& at, FieldErr
     const std::string_view text = TextOf(reference, key);
     if (text.empty()) {
       errors.push_back(RequiredError(PathField(at, key), StrCat(key, " is required")));
-    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, key), text, why));
+    } else {
+      CheckText(text, CheckPathSegmentName, PathField(at, key), errors);
     }
   }
 }
@@ -372,11 +341,7 @@ void CheckIngressBackend(const Value* backend, const std::string& at, FieldError
     return;
   }
   const std::string_view name = TextOf(*service, "name");
-  if (name.empty()) {
-    errors.push_back(RequiredError(PathField(at, "service.name")));
-  } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "service.name"), name, why));
-  }
+  CheckRequired(name, CheckDnsLabel, PathField(at, "service.name"), errors);
   const std::string_view port_name = json::GetString(*service, {"port", "name"});
   const int64_t number = json::GetInt(*service, {"port", "number"});
   if (!port_name.empty() && number != 0) {
@@ -419,24 +384,20 @@ void CheckIngressPath(const Value& path, const std::string& at, FieldErrors& err
 }
 
 void CheckIngressRules(const Value& spec, FieldErrors& errors) {
-  const json::Array& rules = json::GetArray(spec, {"rules"});
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const std::string at = PathIndex("spec.rules", i);
-    const std::string_view host = TextOf(rules[i], "host");
+  for (const auto& [rule, at] : ItemsOf(spec, "rules", "spec")) {
+    const std::string_view host = TextOf(rule, "host");
     if (!host.empty() && CheckIp(host).empty()) {
       errors.push_back(
           InvalidText(PathField(at, "host"), host, "must be a DNS name, not an IP address"));
     }
-    if (std::string why = host.empty() ? std::string() : CheckHost(host); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "host"), host, why));
-    }
-    const Value* http = MemberOf(rules[i], "http");
+    if (!host.empty()) CheckText(host, CheckHost, PathField(at, "host"), errors);
+    const Value* http = MemberOf(rule, "http");
     if (http == nullptr) continue;
     const std::string paths_at = PathField(at, "http.paths");
     const json::Array& paths = json::GetArray(*http, {"paths"});
     if (paths.empty()) errors.push_back(RequiredError(paths_at));
-    for (size_t j = 0; j < paths.size(); ++j) {
-      CheckIngressPath(paths[j], PathIndex(paths_at, j), errors);
+    for (const auto& [entry, entry_at] : ItemsOf(paths, paths_at)) {
+      CheckIngressPath(entry, entry_at, errors);
     }
   }
 }
@@ -457,17 +418,11 @@ void CheckIngress(const Value& ingress, FieldErrors& errors) {
   }
   if (backend != nullptr) CheckIngressBackend(backend, "spec.defaultBackend", errors);
   CheckIngressRules(spec, errors);
-  const json::Array& tls = json::GetArray(spec, {"tls"});
-  for (size_t i = 0; i < tls.size(); ++i) {
-    const json::Array& hosts = json::GetArray(tls[i], {"hosts"});
-    for (size_t j = 0; j < hosts.size(); ++j) {
-      const std::string_view host = TextIn(hosts[j]);
-      if (std::string why = CheckHost(host); !why.empty()) {
-        errors.push_back(
-            InvalidText(PathIndex(PathField(PathIndex("spec.tls", i), "hosts"), j), host, why));
-      }
+  for (const auto& [entry, entry_at] : ItemsOf(spec, "tls", "spec")) {
+    for (const auto& [host, host_at] : ItemsOf(entry, "hosts", entry_at)) {
+      CheckText(TextIn(host), CheckHost, host_at, errors);
     }
-    CheckSubdomain(tls[i], "secretName", PathIndex("spec.tls", i), errors);
+    CheckSubdomain(entry, "secretName", entry_at, errors);
   }
   CheckSubdomain(spec, "ingressClassName", "spec", errors);
 }
@@ -506,27 +461,22 @@ void CheckEndPort(const Value& range, const std::string& path, FieldErrors& erro
   if (last < json::GetInt(*first, {})) {
     errors.push_back(InvalidError(at, *end, "must be greater than or equal to `port`"));
   }
-  if (std::string why = CheckPort(last); !why.empty()) {
-    errors.push_back(InvalidError(at, *end, why));
-  }
+  CheckPort(last, at, errors);
 }
 
 void CheckPolicyRule(const Value& rule,
                      std::string_view peers,
                      const std::string& at,
                      FieldErrors& errors) {
-  const json::Array& ports = json::GetArray(rule, {"ports"});
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const std::string port_at = PathIndex(PathField(at, "ports"), i);
-    CheckOneOf(ports[i], "protocol", port_at, {"TCP", "UDP", "SCTP"}, errors);
-    if (const Value* port = MemberOf(ports[i], "port")) {
+  for (const auto& [one, port_at] : ItemsOf(rule, "ports", at)) {
+    CheckOneOf(one, "protocol", port_at, {"TCP", "UDP", "SCTP"}, errors);
+    if (const Value* port = MemberOf(one, "port")) {
       CheckPortOrName(*port, PathField(port_at, "port"), errors);
     }
-    CheckEndPort(ports[i], port_at, errors);
+    CheckEndPort(one, port_at, errors);
   }
-  const json::Array& list = json::GetArray(rule, {peers});
-  for (size_t i = 0; i < list.size(); ++i) {
-    CheckPeer(list[i], PathIndex(PathField(at, peers), i), errors);
+  for (const auto& [item, item_at] : ItemsOf(rule, peers, at)) {
+    CheckPeer(item, item_at, errors);
   }
 }
 
@@ -536,9 +486,8 @@ void CheckNetworkPolicy(const Value& policy, FieldErrors& errors) {
     CheckLabelSelector(*pods, "spec.podSelector", errors);
   }
   for (const auto& [direction, peers] : {std::pair{"ingress", "from"}, std::pair{"egress", "to"}}) {
-    const json::Array& rules = json::GetArray(spec, {direction});
-    for (size_t i = 0; i < rules.size(); ++i) {
-      CheckPolicyRule(rules[i], peers, PathIndex(PathField("spec", direction), i), errors);
+    for (const auto& [rule, rule_at] : ItemsOf(spec, direction, "spec")) {
+      CheckPolicyRule(rule, peers, rule_at, errors);
     }
   }
   const json::Array& types = json::GetArray(spec, {"policyTypes"});
@@ -550,11 +499,10 @@ void CheckNetworkPolicy(const Value& policy, FieldErrors& errors) {
                              "}: may not specify more than two policyTypes")});
     return;
   }
-  for (size_t i = 0; i < types.size(); ++i) {
-    const std::string_view type = TextIn(types[i]);
+  for (const auto& [one, item_at] : ItemsOf(types, "spec.policyTypes")) {
+    const std::string_view type = TextIn(one);
     if (type == "Ingress" || type == "Egress") continue;
-    errors.push_back(
-        NotSupportedError(PathIndex("spec.policyTypes", i), type, {"Ingress", "Egress"}));
+    errors.push_back(NotSupportedError(item_at, type, {"Ingress", "Egress"}));
   }
 }
 
@@ -582,14 +530,13 @@ void CheckServiceRange(const Value& object, const Value* old, FieldErrors& error
     return;
   }
   std::vector<Cidr> parsed;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (const auto range = ParseCidr(TextIn(ranges[i]))) {
+  for (const auto& [one, item_at] : ItemsOf(ranges, at)) {
+    if (const auto range = ParseCidr(TextIn(one))) {
       parsed.push_back(*range);
       continue;
     }
-    errors.push_back(
-        InvalidText(PathIndex(at, i), TextIn(ranges[i]),
-                    "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
+    errors.push_back(InvalidText(
+        item_at, TextIn(one), "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
   }
   if (parsed.size() == 2 && parsed[0].v6 == parsed[1].v6) {
     errors.push_back(InvalidTexts(at, ranges,
@@ -620,8 +567,8 @@ void CheckAddress(const Value& object, const Value* old, FieldErrors& errors) {
     const std::string_view text = TextOf(*parent, key);
     if (text.empty()) {
       if (key != "namespace") errors.push_back(RequiredError(PathField(at, key)));
-    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, key), text, why));
+    } else {
+      CheckText(text, CheckPathSegmentName, PathField(at, key), errors);
     }
   }
   if (old != nullptr) {

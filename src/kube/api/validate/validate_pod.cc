@@ -15,11 +15,9 @@ using json::Value;
 constexpr size_t kContainersMax = 1000;
 
 void CheckContainerPorts(const Value& container, const std::string& path, FieldErrors& errors) {
-  const json::Array& ports = json::GetArray(container, {"ports"});
   std::set<std::string> names;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "ports"), i);
-    std::string_view name = TextOf(ports[i], "name");
+  for (const auto& [one, at] : ItemsOf(container, "ports", path)) {
+    std::string_view name = TextOf(one, "name");
     if (!name.empty()) {
       if (!CheckPortName(name, PathField(at, "name"), errors)) {
         names.emplace(name);
@@ -27,31 +25,27 @@ void CheckContainerPorts(const Value& container, const std::string& path, FieldE
         errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
       }
     }
-    int64_t port = json::GetInt(ports[i], {"containerPort"});
+    int64_t port = json::GetInt(one, {"containerPort"});
     if (port == 0) {
       errors.push_back(RequiredError(PathField(at, "containerPort")));
-    } else if (std::string why = CheckPort(port); !why.empty()) {
-      errors.push_back(InvalidError(PathField(at, "containerPort"), Value(port), why));
+    } else {
+      CheckPort(port, PathField(at, "containerPort"), errors);
     }
-    int64_t host = json::GetInt(ports[i], {"hostPort"});
-    if (std::string why = CheckPort(host); host != 0 && !why.empty()) {
-      errors.push_back(InvalidError(PathField(at, "hostPort"), Value(host), why));
-    }
-    CheckOneOf(ports[i], "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
+    int64_t host = json::GetInt(one, {"hostPort"});
+    if (host != 0) CheckPort(host, PathField(at, "hostPort"), errors);
+    CheckOneOf(one, "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
   }
 }
 
 void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& errors) {
   std::set<std::string> taken;
-  const json::Array& containers = json::GetArray(spec, {"containers"});
   bool host_network = json::GetBool(spec, {"hostNetwork"});
-  for (size_t c = 0; c < containers.size(); ++c) {
-    const json::Array& ports = json::GetArray(containers[c], {"ports"});
+  for (const auto& [container, container_at] : ItemsOf(spec, "containers", path)) {
+    const json::Array& ports = json::GetArray(container, {"ports"});
     for (size_t i = 0; i < ports.size(); ++i) {
       int64_t host = json::GetInt(ports[i], {"hostPort"});
       if (host == 0) continue;
-      std::string at =
-          PathIndex(PathField(PathIndex(PathField(path, "containers"), c), "ports"), i);
+      std::string at = PathIndex(PathField(container_at, "ports"), i);
       std::string key =
           StrCat(TextOf(ports[i], "protocol"), "/", TextOf(ports[i], "hostIP"), "/", host);
       if (!taken.insert(key).second) {
@@ -70,14 +64,8 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
 void CheckKeyRef(const Value& ref, const std::string& at, FieldErrors& errors) {
   const std::string_view key = TextOf(ref, "key");
   const std::string_view name = TextOf(ref, "name");
-  if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "name"), name, why));
-  }
-  if (key.empty()) {
-    errors.push_back(RequiredError(PathField(at, "key")));
-  } else if (std::string why = CheckConfigMapKey(key); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "key"), key, why));
-  }
+  CheckText(name, CheckDnsSubdomain, PathField(at, "name"), errors);
+  CheckRequired(key, CheckConfigMapKey, PathField(at, "key"), errors);
 }
 
 // A pod's volumes by name, and those of them that are claims or empty directories.
@@ -102,11 +90,7 @@ void CheckFileKeyRef(const Value& ref,
   const std::string_view volume = TextOf(ref, "volumeName");
   const std::string_view path = TextOf(ref, "path");
   const std::string volume_at = PathField(at, "volumeName");
-  if (key.empty()) {
-    errors.push_back(RequiredError(PathField(at, "key")));
-  } else if (std::string why = CheckEnvVarName(key); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "key"), key, why));
-  }
+  CheckRequired(key, CheckEnvVarName, PathField(at, "key"), errors);
   if (volume.empty()) {
     errors.push_back(RequiredError(volume_at));
   } else if (!volumes.all.contains(volume)) {
@@ -155,17 +139,13 @@ void CheckEnvSource(const Value& variable,
 
 // The list's elements are told without their place, as Kubernetes does.
 void CheckEnvFrom(const Value& container, const std::string& path, FieldErrors& errors) {
-  const json::Array& from = json::GetArray(container, {"envFrom"});
   const std::string list_at = PathField(path, "envFrom");
-  for (size_t i = 0; i < from.size(); ++i) {
-    const std::string at = PathIndex(list_at, i);
-    const std::string_view prefix = TextOf(from[i], "prefix");
-    if (std::string why = prefix.empty() ? std::string() : CheckEnvVarName(prefix); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "prefix"), prefix, why));
-    }
+  for (const auto& [source, at] : ItemsOf(json::GetArray(container, {"envFrom"}), list_at)) {
+    const std::string_view prefix = TextOf(source, "prefix");
+    if (!prefix.empty()) CheckText(prefix, CheckEnvVarName, PathField(at, "prefix"), errors);
     int sources = 0;
     for (std::string_view key : {"configMapRef", "secretRef"}) {
-      const Value* ref = MemberOf(from[i], key);
+      const Value* ref = MemberOf(source, key);
       if (ref == nullptr) continue;
       ++sources;
       const std::string ref_at = PathField(at, key);
@@ -184,17 +164,11 @@ void CheckEnv(const Value& container,
               const PodVolumes& volumes,
               const std::string& path,
               FieldErrors& errors) {
-  const json::Array& env = json::GetArray(container, {"env"});
-  for (size_t i = 0; i < env.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "env"), i);
-    std::string_view name = TextOf(env[i], "name");
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckEnvVarName(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
-    if (MemberOf(env[i], "valueFrom") != nullptr) {
-      CheckEnvSource(env[i], volumes, PathField(at, "valueFrom"), errors);
+  for (const auto& [variable, at] : ItemsOf(container, "env", path)) {
+    std::string_view name = TextOf(variable, "name");
+    CheckRequired(name, CheckEnvVarName, PathField(at, "name"), errors);
+    if (MemberOf(variable, "valueFrom") != nullptr) {
+      CheckEnvSource(variable, volumes, PathField(at, "valueFrom"), errors);
     }
   }
 }
@@ -209,14 +183,12 @@ void CheckMounts(const Value& container,
                  const std::set<std::string, std::less<>>& volumes,
                  const std::string& path,
                  FieldErrors& errors) {
-  const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
   const std::set<std::string> devices = NamesIn(container, "volumeDevices");
   const std::string list_at = PathField(path, "volumeMounts");
   std::set<std::string> points;
-  for (size_t i = 0; i < mounts.size(); ++i) {
-    std::string at = PathIndex(list_at, i);
-    std::string name(TextOf(mounts[i], "name"));
-    std::string point(TextOf(mounts[i], "mountPath"));
+  for (const auto& [mount, at] : ItemsOf(json::GetArray(container, {"volumeMounts"}), list_at)) {
+    std::string name(TextOf(mount, "name"));
+    std::string point(TextOf(mount, "mountPath"));
     if (name.empty()) errors.push_back(RequiredError(PathField(at, "name")));
     if (!volumes.contains(name)) errors.push_back(NotFoundError(PathField(at, "name"), name));
     if (point.empty()) errors.push_back(RequiredError(PathField(at, "mountPath")));
@@ -227,16 +199,15 @@ void CheckMounts(const Value& container,
       errors.push_back(
           InvalidText(PathField(at, "name"), name, "must not already exist in volumeDevices"));
     }
-    CheckDescendingPath(TextOf(mounts[i], "subPath"), PathField(list_at, "subPath"), errors);
-    if (!TextOf(mounts[i], "subPath").empty() && !TextOf(mounts[i], "subPathExpr").empty()) {
-      errors.push_back(InvalidText(PathField(at, "subPathExpr"), TextOf(mounts[i], "subPathExpr"),
+    CheckDescendingPath(TextOf(mount, "subPath"), PathField(list_at, "subPath"), errors);
+    if (!TextOf(mount, "subPath").empty() && !TextOf(mount, "subPathExpr").empty()) {
+      errors.push_back(InvalidText(PathField(at, "subPathExpr"), TextOf(mount, "subPathExpr"),
                                    "subPathExpr and subPath are mutually exclusive"));
     }
-    CheckDescendingPath(TextOf(mounts[i], "subPathExpr"), PathField(list_at, "subPathExpr"),
-                        errors);
-    CheckOneOf(mounts[i], "mountPropagation", list_at, {"Bidirectional", "HostToContainer", "None"},
+    CheckDescendingPath(TextOf(mount, "subPathExpr"), PathField(list_at, "subPathExpr"), errors);
+    CheckOneOf(mount, "mountPropagation", list_at, {"Bidirectional", "HostToContainer", "None"},
                errors);
-    if (TextOf(mounts[i], "mountPropagation") == "Bidirectional" &&
+    if (TextOf(mount, "mountPropagation") == "Bidirectional" &&
         !json::GetBool(container, {"securityContext", "privileged"})) {
       errors.push_back(ForbiddenError(
           PathField(list_at, "mountPropagation"),
@@ -250,16 +221,14 @@ void CheckDevices(const Value& container,
                   const std::set<std::string, std::less<>>& claims,
                   const std::string& path,
                   FieldErrors& errors) {
-  const json::Array& devices = json::GetArray(container, {"volumeDevices"});
   const std::set<std::string> mounts = NamesIn(container, "volumeMounts");
   std::set<std::string> names;
   std::set<std::string> paths;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "volumeDevices"), i);
+  for (const auto& [one, at] : ItemsOf(container, "volumeDevices", path)) {
     const std::string name_at = PathField(at, "name");
     const std::string path_at = PathField(at, "devicePath");
-    std::string name(TextOf(devices[i], "name"));
-    std::string device(TextOf(devices[i], "devicePath"));
+    std::string name(TextOf(one, "name"));
+    std::string device(TextOf(one, "devicePath"));
     if (name.empty()) errors.push_back(RequiredError(name_at));
     if (names.contains(name)) errors.push_back(InvalidText(name_at, name, "must be unique"));
     if (!volumes.contains(name)) {
@@ -332,13 +301,13 @@ void CheckRestart(const Value& container, const std::string& path, FieldErrors& 
   }
   CheckOneOf(container, "restartPolicy", path, {"Always", "Never", "OnFailure"}, errors);
   if (rules.size() > kRulesMax) errors.push_back(TooManyError(at, rules.size(), kRulesMax));
-  for (size_t i = 0; i < rules.size(); ++i) {
-    if (MemberOf(rules[i], "exitCodes") == nullptr) {
-      errors.push_back(RequiredError(PathIndex(at, i) + ".exitCodes", "must be specified"));
+  for (const auto& [one, item_at] : ItemsOf(rules, at)) {
+    if (MemberOf(one, "exitCodes") == nullptr) {
+      errors.push_back(RequiredError(item_at + ".exitCodes", "must be specified"));
     }
-    const size_t codes = json::GetArray(rules[i], {"exitCodes", "values"}).size();
+    const size_t codes = json::GetArray(one, {"exitCodes", "values"}).size();
     if (codes > kCodesMax) {
-      errors.push_back(TooManyError(PathIndex(at, i) + ".exitCodes.values", codes, kCodesMax));
+      errors.push_back(TooManyError(item_at + ".exitCodes.values", codes, kCodesMax));
     }
   }
 }
@@ -354,12 +323,11 @@ void CheckContainers(const Value& spec,
     errors.push_back(TooManyError(PathField(path, key), containers.size(), kContainersMax));
     return;
   }
-  for (size_t i = 0; i < containers.size(); ++i) {
-    std::string at = PathIndex(PathField(path, key), i);
-    CheckItemName(containers[i], at, names, errors);
-    CheckContainer(containers[i], volumes, at, errors);
-    if (key == "initContainers") CheckInitContainer(containers[i], at, errors);
-    CheckRestart(containers[i], at, errors);
+  for (const auto& [container, at] : ItemsOf(containers, PathField(path, key))) {
+    CheckItemName(container, at, names, errors);
+    CheckContainer(container, volumes, at, errors);
+    if (key == "initContainers") CheckInitContainer(container, at, errors);
+    CheckRestart(container, at, errors);
   }
 }
 
@@ -381,12 +349,11 @@ const std::vector<std::string>& FieldsForVariables() {
 void CheckTolerations(const json::Array& tolerations,
                       const std::string& path,
                       FieldErrors& errors) {
-  for (size_t i = 0; i < tolerations.size(); ++i) {
-    std::string at = PathIndex(path, i);
-    std::string_view key = TextOf(tolerations[i], "key");
-    std::string_view op = TextOf(tolerations[i], "operator");
-    std::string_view value = TextOf(tolerations[i], "value");
-    std::string_view effect = TextOf(tolerations[i], "effect");
+  for (const auto& [toleration, at] : ItemsOf(tolerations, path)) {
+    std::string_view key = TextOf(toleration, "key");
+    std::string_view op = TextOf(toleration, "operator");
+    std::string_view value = TextOf(toleration, "value");
+    std::string_view effect = TextOf(toleration, "effect");
     if (!key.empty()) {
       CheckQualified(key, PathField(at, "key"), errors);
     } else if (op != "Exists") {
@@ -395,9 +362,7 @@ void CheckTolerations(const json::Array& tolerations,
                                    "\"match all values and all keys\""));
     }
     if (op.empty() || op == "Equal") {
-      if (std::string why = CheckLabelValue(value); !why.empty()) {
-        errors.push_back(InvalidText(PathField(at, "operator"), value, why));
-      }
+      CheckText(value, CheckLabelValue, PathField(at, "operator"), errors);
     } else if (op == "Exists") {
       if (!value.empty()) {
         errors.push_back(
@@ -415,7 +380,7 @@ void CheckTolerations(const json::Array& tolerations,
       errors.push_back(NotSupportedError(PathField(at, "effect"), effect,
                                          {"NoSchedule", "PreferNoSchedule", "NoExecute"}));
     }
-    if (MemberOf(tolerations[i], "tolerationSeconds") && effect != "NoExecute") {
+    if (MemberOf(toleration, "tolerationSeconds") && effect != "NoExecute") {
       errors.push_back(InvalidText(PathField(at, "effect"), effect,
                                    "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
@@ -513,42 +478,26 @@ void CheckDns(const Value& spec, const std::string& path, FieldErrors& errors) {
     errors.push_back(InvalidTexts(servers_at, servers,
                                   StrCat("must not have more than ", kServersMax, " nameservers")));
   }
-  for (size_t i = 0; i < servers.size(); ++i) {
-    if (std::string why = CheckIp(TextIn(servers[i])); !why.empty()) {
-      errors.push_back(InvalidText(PathIndex(servers_at, i), TextIn(servers[i]), why));
-    }
+  for (const auto& [server, server_at] : ItemsOf(servers, servers_at)) {
+    CheckText(TextIn(server), CheckIp, server_at, errors);
   }
-  const json::Array& searches = json::GetArray(*config, {"searches"});
-  for (size_t i = 0; i < searches.size(); ++i) {
-    std::string_view search = TextIn(searches[i]);
+  for (const auto& [one, item_at] : ItemsOf(*config, "searches", at)) {
+    std::string_view search = TextIn(one);
     if (search == ".") continue;
     if (search.ends_with('.')) search.remove_suffix(1);
-    if (std::string why = CheckSearchDomain(search); !why.empty()) {
-      errors.push_back(InvalidText(PathIndex(PathField(at, "searches"), i), search, why));
-    }
+    CheckText(search, CheckSearchDomain, item_at, errors);
   }
-  const json::Array& options = json::GetArray(*config, {"options"});
-  for (size_t i = 0; i < options.size(); ++i) {
-    if (!TextOf(options[i], "name").empty()) continue;
-    errors.push_back(RequiredError(PathIndex(PathField(at, "options"), i), "must not be empty"));
+  for (const auto& [option, option_at] : ItemsOf(*config, "options", at)) {
+    if (!TextOf(option, "name").empty()) continue;
+    errors.push_back(RequiredError(option_at, "must not be empty"));
   }
 }
 
 void CheckHostAliases(const Value& spec, const std::string& path, FieldErrors& errors) {
-  const json::Array& aliases = json::GetArray(spec, {"hostAliases"});
-  const std::string list_at = PathField(path, "hostAliases");
-  for (size_t i = 0; i < aliases.size(); ++i) {
-    const std::string_view ip = TextOf(aliases[i], "ip");
-    const std::string at = PathIndex(list_at, i);
-    if (std::string why = CheckIp(ip); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "ip"), ip, why));
-    }
-    const json::Array& names = json::GetArray(aliases[i], {"hostnames"});
-    for (size_t j = 0; j < names.size(); ++j) {
-      const std::string_view name = TextIn(names[j]);
-      if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
-        errors.push_back(InvalidText(PathIndex(PathField(at, "hostnames"), j), name, why));
-      }
+  for (const auto& [alias, at] : ItemsOf(spec, "hostAliases", path)) {
+    CheckText(TextOf(alias, "ip"), CheckIp, PathField(at, "ip"), errors);
+    for (const auto& [name, name_at] : ItemsOf(alias, "hostnames", at)) {
+      CheckText(TextIn(name), CheckDnsSubdomain, name_at, errors);
     }
   }
 }
@@ -565,39 +514,32 @@ void CheckPodNames(const Value& spec, const std::string& path, FieldErrors& erro
   for (std::string_view key : {"hostname", "subdomain"}) {
     std::string_view value = TextOf(spec, key);
     if (value.empty()) continue;
-    if (std::string why = CheckDnsLabel(value); !why.empty()) {
-      errors.push_back(InvalidText(PathField(path, key), value, why));
-    }
+    CheckText(value, CheckDnsLabel, PathField(path, key), errors);
   }
 }
 
 void CheckGates(const Value& spec, const std::string& path, FieldErrors& errors) {
   std::set<std::string> gates;
-  const json::Array& list = json::GetArray(spec, {"schedulingGates"});
-  for (size_t i = 0; i < list.size(); ++i) {
-    std::string name(TextOf(list[i], "name"));
-    std::string at = PathIndex(PathField(path, "schedulingGates"), i);
+  for (const auto& [item, at] : ItemsOf(spec, "schedulingGates", path)) {
+    std::string name(TextOf(item, "name"));
     if (std::string why = CheckQualifiedName(name); !why.empty()) {
       errors.push_back(InvalidText(at, name, why));
     } else if (!gates.insert(name).second) {
       errors.push_back(DuplicateError(at, Value(name)));
     }
   }
-  const json::Array& readiness = json::GetArray(spec, {"readinessGates"});
-  for (size_t i = 0; i < readiness.size(); ++i) {
-    const std::string_view type = TextOf(readiness[i], "conditionType");
-    CheckQualified(
-        type, PathField(PathIndex(PathField(path, "readinessGates"), i), "conditionType"), errors);
+  for (const auto& [gate, gate_at] : ItemsOf(spec, "readinessGates", path)) {
+    const std::string_view type = TextOf(gate, "conditionType");
+    CheckQualified(type, PathField(gate_at, "conditionType"), errors);
   }
 }
 
 // Only a pod's own containers: templates were always let through with it.
 void CheckImages(const Value& spec, std::string_view key, FieldErrors& errors) {
-  const json::Array& containers = json::GetArray(spec, {key});
-  for (size_t i = 0; i < containers.size(); ++i) {
-    const std::string_view image = TextOf(containers[i], "image");
+  for (const auto& [container, container_at] : ItemsOf(spec, key, "spec")) {
+    const std::string_view image = TextOf(container, "image");
     if (Trim(image) == image) continue;
-    errors.push_back(InvalidText(PathField(PathIndex(PathField("spec", key), i), "image"), image,
+    errors.push_back(InvalidText(PathField(container_at, "image"), image,
                                  "must not have leading or trailing whitespace"));
   }
 }
@@ -640,7 +582,6 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
 
 void CheckEphemeralContainers(const Value& spec, const Value& old, FieldErrors& errors) {
   const std::string path = "spec.ephemeralContainers";
-  const json::Array& containers = json::GetArray(spec, {"ephemeralContainers"});
   std::set<std::string> names;
   for (std::string_view list : {"containers", "initContainers"}) {
     for (const Value& container : json::GetArray(spec, {list})) {
@@ -650,23 +591,22 @@ void CheckEphemeralContainers(const Value& spec, const Value& old, FieldErrors& 
   const std::set<std::string> targets = names;
   const PodVolumes volumes(spec);
   std::map<std::string, const Value*> now;
-  for (size_t i = 0; i < containers.size(); ++i) {
-    const std::string at = PathIndex(path, i);
-    const std::string target(TextOf(containers[i], "targetContainerName"));
+  for (const auto& [container, at] : ItemsOf(json::GetArray(spec, {"ephemeralContainers"}), path)) {
+    const std::string target(TextOf(container, "targetContainerName"));
     if (!target.empty() && !targets.contains(target)) {
       errors.push_back(NotFoundError(PathField(at, "targetContainerName"), target));
     }
-    if (TextOf(containers[i], "name").empty()) {
+    if (TextOf(container, "name").empty()) {
       errors.push_back(RequiredError(at, "ephemeralContainer requires a name"));
       continue;
     }
-    now.emplace(TextOf(containers[i], "name"), &containers[i]);
-    CheckItemName(containers[i], at, names, errors);
-    CheckContainer(containers[i], volumes, at, errors);
+    now.emplace(TextOf(container, "name"), &container);
+    CheckItemName(container, at, names, errors);
+    CheckContainer(container, volumes, at, errors);
     for (std::string_view key :
          {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
           "volumeDevices", "restartPolicy", "restartPolicyRules"}) {
-      const Value* value = MemberOf(containers[i], key);
+      const Value* value = MemberOf(container, key);
       const bool empty = value == nullptr || (value->is_object() && value->get_object().empty()) ||
                          (value->is_array() && value->get_array().empty());
       if (empty) continue;

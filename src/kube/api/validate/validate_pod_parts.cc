@@ -90,21 +90,17 @@ void CheckNodeField(const Value& term, const std::string& at, FieldErrors& error
     errors.push_back(InvalidText(PathField(at, "key"), key, "not a valid field selector key"));
     return;
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::string why = CheckDnsSubdomain(TextIn(values[i])); !why.empty()) {
-      errors.push_back(InvalidText(PathIndex(PathField(at, "values"), i), TextIn(values[i]), why));
-    }
+  for (const auto& [one, item_at] : ItemsOf(values, PathField(at, "values"))) {
+    CheckText(TextIn(one), CheckDnsSubdomain, item_at, errors);
   }
 }
 
 void CheckNodeRequirements(const Value& term, const std::string& path, FieldErrors& errors) {
-  const json::Array& labels = json::GetArray(term, {"matchExpressions"});
-  for (size_t i = 0; i < labels.size(); ++i) {
-    CheckNodeRequirement(labels[i], PathIndex(PathField(path, "matchExpressions"), i), errors);
+  for (const auto& [label, label_at] : ItemsOf(term, "matchExpressions", path)) {
+    CheckNodeRequirement(label, label_at, errors);
   }
-  const json::Array& fields = json::GetArray(term, {"matchFields"});
-  for (size_t i = 0; i < fields.size(); ++i) {
-    CheckNodeField(fields[i], PathIndex(PathField(path, "matchFields"), i), errors);
+  for (const auto& [field, field_at] : ItemsOf(term, "matchFields", path)) {
+    CheckNodeField(field, field_at, errors);
   }
 }
 
@@ -125,9 +121,7 @@ void CheckPodTerm(const Value& term, const std::string& at, FieldErrors& errors)
     }
   }
   for (const Value& name : json::GetArray(term, {"namespaces"})) {
-    if (std::string why = CheckDnsLabel(TextIn(name)); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "namespace"), TextIn(name), why));
-    }
+    CheckText(TextIn(name), CheckDnsLabel, PathField(at, "namespace"), errors);
   }
   std::string_view key = TextOf(term, "topologyKey");
   if (key.empty()) {
@@ -143,11 +137,9 @@ void CheckNodeAffinity(const Value& affinity, const std::string& path, FieldErro
   if (const Value* required = MemberOf(affinity, kRequired)) {
     CheckNodeSelectorTerms(*required, PathField(path, kRequired), errors);
   }
-  const json::Array& preferred = json::GetArray(affinity, {kPreferred});
-  for (size_t i = 0; i < preferred.size(); ++i) {
-    std::string at = PathIndex(PathField(path, kPreferred), i);
-    CheckWeight(preferred[i], at, errors);
-    if (const Value* term = MemberOf(preferred[i], "preference")) {
+  for (const auto& [preference, at] : ItemsOf(affinity, kPreferred, path)) {
+    CheckWeight(preference, at, errors);
+    if (const Value* term = MemberOf(preference, "preference")) {
       CheckNodeRequirements(*term, PathField(at, "preference"), errors);
     }
   }
@@ -161,8 +153,8 @@ void CheckNodeSelectorTerms(const Value& selector, const std::string& path, Fiel
   if (terms.empty()) {
     errors.push_back(RequiredError(at, "must have at least one node selector term"));
   }
-  for (size_t i = 0; i < terms.size(); ++i) {
-    CheckNodeRequirements(terms[i], PathIndex(at, i), errors);
+  for (const auto& [term, term_at] : ItemsOf(terms, at)) {
+    CheckNodeRequirements(term, term_at, errors);
   }
 }
 
@@ -210,14 +202,15 @@ void CheckAffinity(const Value& spec, const std::string& path, FieldErrors& erro
   }
   for (std::string_view key : {"podAffinity", "podAntiAffinity"}) {
     const json::Array& required = json::GetArray(*affinity, {key, kRequired});
-    for (size_t i = 0; i < required.size(); ++i) {
-      CheckPodTerm(required[i], PathIndex(PathField(PathField(at, key), kRequired), i), errors);
+    for (const auto& [term, term_at] :
+         ItemsOf(required, PathField(PathField(at, key), kRequired))) {
+      CheckPodTerm(term, term_at, errors);
     }
     const json::Array& preferred = json::GetArray(*affinity, {key, kPreferred});
-    for (size_t i = 0; i < preferred.size(); ++i) {
-      std::string term_path = PathIndex(PathField(PathField(at, key), kPreferred), i);
-      CheckWeight(preferred[i], term_path, errors);
-      const Value* term = MemberOf(preferred[i], "podAffinityTerm");
+    for (const auto& [preference, term_path] :
+         ItemsOf(preferred, PathField(PathField(at, key), kPreferred))) {
+      CheckWeight(preference, term_path, errors);
+      const Value* term = MemberOf(preference, "podAffinityTerm");
       CheckPodTerm(term ? *term : kNothing, PathField(term_path, "podAffinityTerm"), errors);
     }
   }
@@ -293,12 +286,11 @@ void CheckAdditions(const Value& spec, const Value& old, FieldErrors& errors) {
       break;
     }
   }
-  const json::Array& gates = json::GetArray(spec, {"schedulingGates"});
-  for (size_t i = 0; i < gates.size(); ++i) {
-    if (!Contains(json::GetArray(old, {"schedulingGates"}), gates[i])) {
-      errors.push_back(ForbiddenError(PathIndex("spec.schedulingGates", i),
-                                      "only deletion is allowed, but found new scheduling gate " +
-                                          Quote(TextOf(gates[i], "name"))));
+  for (const auto& [gate, gate_at] : ItemsOf(spec, "schedulingGates", "spec")) {
+    if (!Contains(json::GetArray(old, {"schedulingGates"}), gate)) {
+      errors.push_back(
+          ForbiddenError(gate_at, "only deletion is allowed, but found new scheduling gate " +
+                                      Quote(TextOf(gate, "name"))));
     }
   }
 }

@@ -63,25 +63,23 @@ void CheckBudget(const Value& object, FieldErrors& errors) {
 }
 
 void CheckRules(const Value& role, bool namespaced, FieldErrors& errors) {
-  const json::Array& rules = json::GetArray(role, {"rules"});
-  for (size_t i = 0; i < rules.size(); ++i) {
-    std::string at = PathIndex("rules", i);
-    if (json::GetArray(rules[i], {"verbs"}).empty()) {
+  for (const auto& [rule, at] : ItemsOf(role, "rules", "")) {
+    if (json::GetArray(rule, {"verbs"}).empty()) {
       errors.push_back(
           RequiredError(PathField(at, "verbs"), "verbs must contain at least one value"));
     }
-    bool urls = !json::GetArray(rules[i], {"nonResourceURLs"}).empty();
-    bool resources = !json::GetArray(rules[i], {"resources"}).empty();
-    bool groups = !json::GetArray(rules[i], {"apiGroups"}).empty();
+    bool urls = !json::GetArray(rule, {"nonResourceURLs"}).empty();
+    bool resources = !json::GetArray(rule, {"resources"}).empty();
+    bool groups = !json::GetArray(rule, {"apiGroups"}).empty();
     if (urls) {
       if (namespaced) {
         errors.push_back(InvalidTexts(PathField(at, "nonResourceURLs"),
-                                      json::GetArray(rules[i], {"nonResourceURLs"}),
+                                      json::GetArray(rule, {"nonResourceURLs"}),
                                       "namespaced rules cannot apply to non-resource URLs"));
       }
       if (resources || groups) {
         errors.push_back(InvalidTexts(
-            PathField(at, "nonResourceURLs"), json::GetArray(rules[i], {"nonResourceURLs"}),
+            PathField(at, "nonResourceURLs"), json::GetArray(rule, {"nonResourceURLs"}),
             "rules cannot apply to both regular resources and non-resource URLs"));
       }
       continue;
@@ -98,11 +96,9 @@ void CheckRules(const Value& role, bool namespaced, FieldErrors& errors) {
 }
 
 void CheckAggregation(const Value& rule, FieldErrors& errors) {
-  const json::Array& selectors = json::GetArray(rule, {"clusterRoleSelectors"});
-  for (size_t i = 0; i < selectors.size(); ++i) {
-    const std::string at = PathIndex("aggregationRule.clusterRoleSelectors", i);
+  for (const auto& [selector, at] : ItemsOf(rule, "clusterRoleSelectors", "aggregationRule")) {
     const size_t before = errors.size();
-    CheckLabelSelector(selectors[i], at, errors);
+    CheckLabelSelector(selector, at, errors);
     if (errors.size() == before) continue;
     errors.push_back(InvalidError(at, Value(), "invalid label selector."));
   }
@@ -117,9 +113,7 @@ void CheckSubject(const Value& subject,
   const std::string_view group = TextOf(subject, "apiGroup");
   if (name.empty()) errors.push_back(RequiredError(PathField(at, "name")));
   if (kind == "ServiceAccount") {
-    if (std::string why = name.empty() ? std::string() : CheckDnsSubdomain(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
+    if (!name.empty()) CheckText(name, CheckDnsSubdomain, PathField(at, "name"), errors);
     if (!group.empty()) errors.push_back(NotSupportedError(PathField(at, "apiGroup"), group, {""}));
     if (!namespaced && TextOf(subject, "namespace").empty()) {
       errors.push_back(RequiredError(PathField(at, "namespace")));
@@ -144,14 +138,9 @@ void CheckBinding(const Value& binding, const Value* old, bool namespaced, Field
     errors.push_back(NotSupportedError("roleRef.kind", kind, {"Role", "ClusterRole"}));
   }
   const std::string_view name = TextOf(ref, "name");
-  if (name.empty()) {
-    errors.push_back(RequiredError("roleRef.name"));
-  } else if (std::string why = CheckPathSegmentName(name); !why.empty()) {
-    errors.push_back(InvalidText("roleRef.name", name, why));
-  }
-  const json::Array& subjects = json::GetArray(binding, {"subjects"});
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    CheckSubject(subjects[i], PathIndex("subjects", i), namespaced, errors);
+  CheckRequired(name, CheckPathSegmentName, "roleRef.name", errors);
+  for (const auto& [subject, subject_at] : ItemsOf(binding, "subjects", "")) {
+    CheckSubject(subject, subject_at, namespaced, errors);
   }
   if (old != nullptr) {
     const Value* before = MemberOf(*old, "roleRef");
@@ -168,11 +157,7 @@ void CheckReferenceNames(const Value& reference, const std::string& path, FieldE
   for (std::string_view key : {"kind", "name"}) {
     const std::string at = PathField(path, key);
     const std::string_view text = TextOf(reference, key);
-    if (text.empty()) {
-      errors.push_back(RequiredError(at));
-    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
-      errors.push_back(InvalidText(at, text, why));
-    }
+    CheckRequired(text, CheckPathSegmentName, at, errors);
   }
 }
 
@@ -311,11 +296,10 @@ void CheckMetric(const Value& metric, const std::string& at, FieldErrors& errors
 }
 
 void CheckMetrics(const Value& spec, bool to_zero, FieldErrors& errors) {
-  const json::Array& metrics = json::GetArray(spec, {"metrics"});
   bool outside = false;
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    CheckMetric(metrics[i], PathIndex("spec.metrics", i), errors);
-    const std::string_view type = TextOf(metrics[i], "type");
+  for (const auto& [metric, metric_at] : ItemsOf(spec, "metrics", "spec")) {
+    CheckMetric(metric, metric_at, errors);
+    const std::string_view type = TextOf(metric, "type");
     outside = outside || type == "Object" || type == "External";
   }
   // Version 1's field stands for the first metric of those after it.
@@ -353,14 +337,13 @@ void CheckScalingRules(const Value& behavior, std::string_view direction, FieldE
   if (policies.empty()) {
     errors.push_back(RequiredError(PathField(at, "policies"), "must specify at least one Policy"));
   }
-  for (size_t i = 0; i < policies.size(); ++i) {
-    const std::string policy_at = PathIndex(PathField(at, "policies"), i);
-    const std::string_view type = TextOf(policies[i], "type");
+  for (const auto& [policy, policy_at] : ItemsOf(policies, PathField(at, "policies"))) {
+    const std::string_view type = TextOf(policy, "type");
     if (type != "Pods" && type != "Percent") {
       errors.push_back(NotSupportedError(PathField(policy_at, "type"), type, {"Percent", "Pods"}));
     }
-    const int64_t value = json::GetInt(policies[i], {"value"});
-    const int64_t period = json::GetInt(policies[i], {"periodSeconds"});
+    const int64_t value = json::GetInt(policy, {"value"});
+    const int64_t period = json::GetInt(policy, {"periodSeconds"});
     if (value <= 0) invalid(PathField(policy_at, "value"), value, "must be greater than zero");
     if (period <= 0) {
       invalid(PathField(policy_at, "periodSeconds"), period, "must be greater than zero");

@@ -15,17 +15,15 @@ using json::Value;
 void CheckTaints(const Value& node, FieldErrors& errors) {
   std::set<std::string> seen;
   const json::Array& taints = json::GetArray(node, {"spec", "taints"});
-  for (size_t i = 0; i < taints.size(); ++i) {
-    const std::string at = PathIndex("metadata.taints", i);  // not spec: as Kubernetes says it
-    const std::string_view key = TextOf(taints[i], "key");
-    const std::string_view value = TextOf(taints[i], "value");
-    const std::string_view effect = TextOf(taints[i], "effect");
+  // Not spec: as Kubernetes says it.
+  for (const auto& [taint, at] : ItemsOf(taints, "metadata.taints")) {
+    const std::string_view key = TextOf(taint, "key");
+    const std::string_view value = TextOf(taint, "value");
+    const std::string_view effect = TextOf(taint, "effect");
     CheckQualified(key, PathField(at, "key"), errors);
-    if (std::string why = CheckLabelValue(value); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "value"), value, why));
-    }
+    CheckText(value, CheckLabelValue, PathField(at, "value"), errors);
     if (effect.empty()) errors.push_back(RequiredError(PathField(at, "effect")));
-    CheckOneOf(taints[i], "effect", at, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, errors);
+    CheckOneOf(taint, "effect", at, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, errors);
     if (!seen.insert(StrCat(key, ":", effect)).second) {
       errors.push_back(
           {"FieldValueDuplicate", at,
@@ -159,24 +157,20 @@ void CheckClassTolerations(const json::Array& tolerations, FieldErrors& errors) 
   const std::string at = "scheduling.tolerations";
   CheckTolerations(tolerations, at, errors);
   std::set<std::string> seen;
-  for (size_t i = 0; i < tolerations.size(); ++i) {
+  for (const auto& [toleration, toleration_at] : ItemsOf(tolerations, at)) {
     std::string key;
     for (const char* part : {"key", "operator", "value", "effect"}) {
-      key += StrCat(TextOf(tolerations[i], part), "\n");
+      key += StrCat(TextOf(toleration, part), "\n");
     }
     if (!seen.insert(std::move(key)).second) {
-      errors.push_back(DuplicateError(PathIndex(at, i), tolerations[i]));
+      errors.push_back(DuplicateError(toleration_at, toleration));
     }
   }
 }
 
 void CheckRuntimeClass(const Value& object, const Value* old, FieldErrors& errors) {
   const std::string_view handler = TextOf(object, "handler");
-  if (handler.empty()) {
-    errors.push_back(RequiredError("handler"));
-  } else if (std::string why = CheckDnsLabel(handler); !why.empty()) {
-    errors.push_back(InvalidText("handler", handler, why));
-  }
+  CheckRequired(handler, CheckDnsLabel, "handler", errors);
   if (const Value* overhead = json::Find(object, {"overhead", "podFixed"})) {
     CheckResources(json::Object{{"limits", *overhead}}, "overhead", errors);
   }
@@ -194,12 +188,11 @@ void CheckRuntimeClass(const Value& object, const Value* old, FieldErrors& error
 void CheckCsiNode(const Value& object, FieldErrors& errors) {
   const json::Array& drivers = json::GetArray(object, {"spec", "drivers"});
   std::set<std::string> names;
-  for (size_t i = 0; i < drivers.size(); ++i) {
-    const std::string at = PathIndex("spec.drivers", i);
-    const std::string_view name = TextOf(drivers[i], "name");
+  for (const auto& [driver, at] : ItemsOf(drivers, "spec.drivers")) {
+    const std::string_view name = TextOf(driver, "name");
     CheckDriverName(name, PathField(at, "name"), errors);
-    CheckNeeded(drivers[i], "nodeID", at, errors);
-    const json::Array& keys = json::GetArray(drivers[i], {"topologyKeys"});
+    CheckNeeded(driver, "nodeID", at, errors);
+    const json::Array& keys = json::GetArray(driver, {"topologyKeys"});
     for (const Value& key : keys) {
       if (TextIn(key).empty()) errors.push_back(RequiredError(at));
       FieldErrors wrong;
@@ -227,14 +220,10 @@ void CheckAttachment(const Value& object, const Value* old, FieldErrors& errors)
     if (TextIn(*volume).empty()) {
       errors.push_back(RequiredError(at, "must specify non empty persistentVolumeName"));
     }
-    if (std::string why = CheckDnsSubdomain(TextIn(*volume)); !why.empty()) {
-      errors.push_back(InvalidText(at, TextIn(*volume), why));
-    }
+    CheckText(TextIn(*volume), CheckDnsSubdomain, at, errors);
   }
   const std::string_view node = TextOf(spec, "nodeName");
-  if (std::string why = CheckDnsSubdomain(node); !why.empty()) {
-    errors.push_back(InvalidText("spec.nodeName", node, why));
-  }
+  CheckText(node, CheckDnsSubdomain, "spec.nodeName", errors);
   if (old != nullptr) {
     CheckImmutable(MemberOf(object, "spec"), MemberOf(*old, "spec"), "spec", errors);
   }
@@ -300,13 +289,12 @@ void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
     errors.push_back(RequiredError("spec.usages", "usages must be provided"));
   }
   std::set<std::string_view> seen;
-  for (size_t i = 0; i < usages.size(); ++i) {
-    const std::string_view usage = TextIn(usages[i]);
-    const std::string at = PathIndex("spec.usages", i);
+  for (const auto& [one, at] : ItemsOf(usages, "spec.usages")) {
+    const std::string_view usage = TextIn(one);
     if (std::find(KeyUsages().begin(), KeyUsages().end(), usage) == KeyUsages().end()) {
       errors.push_back(NotSupportedError(at, usage, KeyUsages()));
     }
-    if (!seen.insert(usage).second) errors.push_back(DuplicateError(at, usages[i]));
+    if (!seen.insert(usage).second) errors.push_back(DuplicateError(at, one));
   }
   CheckSignerName(TextOf(spec, "signerName"), "spec.signerName", errors);
 }
@@ -319,9 +307,7 @@ void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErro
   const Value& spec = SpecOf(object);
   CheckSignerName(TextOf(spec, "signerName"), "spec.signerName", errors);
   for (std::string_view key : {"podName", "serviceAccountName", "nodeName"}) {
-    if (std::string why = CheckDnsSubdomain(TextOf(spec, key)); !why.empty()) {
-      errors.push_back(InvalidText(PathField("spec", key), TextOf(spec, key), why));
-    }
+    CheckText(TextOf(spec, key), CheckDnsSubdomain, PathField("spec", key), errors);
   }
   constexpr size_t kMaxUidBytes = 128;
   for (std::string_view key : {"podUID", "serviceAccountUID", "nodeUID"}) {
@@ -357,8 +343,8 @@ void CheckMigration(const Value& object, const Value* old, FieldErrors& errors) 
   const std::string_view name = resource == nullptr ? "" : TextOf(*resource, "resource");
   if (name.empty()) {
     errors.push_back(RequiredError(PathField(at, "resource"), "resource is required to be set"));
-  } else if (std::string why = CheckDns1035Label(name); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "resource"), name, why));
+  } else {
+    CheckText(name, CheckDns1035Label, PathField(at, "resource"), errors);
   }
   if (resource != nullptr) CheckSubdomain(*resource, "group", at, errors);
   const bool succeeded = ConditionIsTrue(object, "Succeeded");

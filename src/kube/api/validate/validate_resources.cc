@@ -393,15 +393,13 @@ void CheckContainersFit(const Value& spec, const std::string& path, FieldErrors&
   };
   fit(ContainersAmounts(spec, AmountField::kRequests), requests, "requests");
   fit(ContainersAmounts(spec, AmountField::kLimits), limits, "limits");
-  const json::Array& containers = json::GetArray(spec, {"containers"});
-  for (size_t i = 0; i < containers.size(); ++i) {
-    for (const auto& [name, amount] : ContainerAmounts(containers[i], AmountField::kLimits)) {
+  for (const auto& [container, container_at] : ItemsOf(spec, "containers", path)) {
+    for (const auto& [name, amount] : ContainerAmounts(container, AmountField::kLimits)) {
       const auto found = limits.find(name);
       if (found == limits.end() || amount <= found->second) continue;
       // Kubernetes' own path, which is none of the container's.
       errors.push_back(InvalidText(
-          PathField(PathKey(PathIndex(PathField(path, "containers"), i), name), "limits"),
-          amount.ToString(),
+          PathField(PathKey(container_at, name), "limits"), amount.ToString(),
           StrCat("must be less than or equal to pod limits of ", found->second.ToString())));
     }
   }
@@ -462,14 +460,13 @@ void CheckQuota(const Value& quota, const Value* old, FieldErrors& errors) {
 void CheckLimitRange(const Value& object, FieldErrors& errors) {
   const json::Array& limits = json::GetArray(object, {"spec", "limits"});
   std::set<std::string> types;
-  for (size_t i = 0; i < limits.size(); ++i) {
-    const std::string at = PathIndex("spec.limits", i);
-    std::string type(TextOf(limits[i], "type"));
+  for (const auto& [limit, at] : ItemsOf(limits, "spec.limits")) {
+    std::string type(TextOf(limit, "type"));
     CheckLimitType(type, PathField(at, "type"), errors);
     if (!types.insert(type).second) {
       errors.push_back(DuplicateError(PathField(at, "type"), Value(type)));
     }
-    CheckLimitItem(limits[i], at, errors);
+    CheckLimitItem(limit, at, errors);
   }
 }
 

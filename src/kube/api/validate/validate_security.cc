@@ -36,11 +36,10 @@ bool IsSysctl(std::string_view name) {
 }
 
 void CheckSysctls(const Value& context, const std::string& path, FieldErrors& errors) {
-  const json::Array& sysctls = json::GetArray(context, {"sysctls"});
   std::set<std::string> seen;
-  for (size_t i = 0; i < sysctls.size(); ++i) {
-    const std::string at = PathField(PathIndex(PathField(path, "sysctls"), i), "name");
-    std::string name(TextOf(sysctls[i], "name"));
+  for (const auto& [sysctl, sysctl_at] : ItemsOf(context, "sysctls", path)) {
+    const std::string at = PathField(sysctl_at, "name");
+    std::string name(TextOf(sysctl, "name"));
     const bool fresh = seen.insert(name).second;
     if (name.empty()) {
       errors.push_back(RequiredError(at));
@@ -87,9 +86,7 @@ void CheckWindows(const Value& context, const std::string& path, FieldErrors& er
   if (options == nullptr) return;
   const std::string at = PathField(path, "windowsOptions");
   if (const Value* name = MemberOf(*options, "gmsaCredentialSpecName")) {
-    if (std::string why = CheckDnsSubdomain(TextIn(*name)); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "gmsaCredentialSpecName"), TextIn(*name), why));
-    }
+    CheckText(TextIn(*name), CheckDnsSubdomain, PathField(at, "gmsaCredentialSpecName"), errors);
   }
   const Value* given = MemberOf(*options, "runAsUserName");
   if (given == nullptr) return;
@@ -129,12 +126,10 @@ void CheckPodSecurity(const Value& spec, const std::string& path, FieldErrors& e
     CheckId(*context, key, at, errors);
   }
   constexpr int64_t kMaxId = 2147483647;
-  const json::Array& groups = json::GetArray(*context, {"supplementalGroups"});
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const int64_t id = json::GetInt(groups[i], {});
+  for (const auto& [group, group_at] : ItemsOf(*context, "supplementalGroups", at)) {
+    const int64_t id = json::GetInt(group, {});
     if (id >= 0 && id <= kMaxId) continue;
-    errors.push_back(InvalidError(PathIndex(PathField(at, "supplementalGroups"), i), groups[i],
-                                  "must be between 0 and 2147483647, inclusive"));
+    errors.push_back(InvalidError(group_at, group, "must be between 0 and 2147483647, inclusive"));
   }
   CheckSysctls(*context, at, errors);
   CheckOneOf(*context, "fsGroupChangePolicy", at, {"Always", "OnRootMismatch"}, errors);

@@ -218,20 +218,16 @@ void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
 }
 
 void CheckTopologies(const Value& object, FieldErrors& errors) {
-  const json::Array& terms = json::GetArray(object, {"allowedTopologies"});
-  for (size_t i = 0; i < terms.size(); ++i) {
-    const std::string at = PathField(PathIndex("allowedTopologies", i), "matchLabelExpressions");
-    const json::Array& list = json::GetArray(terms[i], {"matchLabelExpressions"});
-    for (size_t j = 0; j < list.size(); ++j) {
-      const std::string term_at = PathIndex(at, j);
-      const json::Array& values = json::GetArray(list[j], {"values"});
+  for (const auto& [topology, at] : ItemsOf(object, "allowedTopologies", "")) {
+    for (const auto& [term, term_at] : ItemsOf(topology, "matchLabelExpressions", at)) {
+      const json::Array& values = json::GetArray(term, {"values"});
       if (values.empty()) errors.push_back(RequiredError(PathField(term_at, "values")));
       std::set<std::string_view> seen;
-      for (size_t v = 0; v < values.size(); ++v) {
-        if (seen.insert(TextIn(values[v])).second) continue;
-        errors.push_back(DuplicateError(PathIndex(PathField(term_at, "values"), v), values[v]));
+      for (const auto& [one, item_at] : ItemsOf(values, PathField(term_at, "values"))) {
+        if (seen.insert(TextIn(one)).second) continue;
+        errors.push_back(DuplicateError(item_at, one));
       }
-      const std::string_view key = TextOf(list[j], "key");
+      const std::string_view key = TextOf(term, "key");
       CheckQualified(key, PathField(term_at, "key"), errors);
     }
   }
@@ -268,9 +264,7 @@ void CheckCapacity(const Value& object, const Value* old, FieldErrors& errors) {
     CheckLabelSelector(*nodes, "nodeTopology", errors);
   }
   const std::string_view of = TextOf(object, "storageClassName");
-  if (std::string why = CheckDnsSubdomain(of); !why.empty()) {
-    errors.push_back(InvalidText("storageClassName", of, why));
-  }
+  CheckText(of, CheckDnsSubdomain, "storageClassName", errors);
   for (std::string_view key : {"capacity", "maximumVolumeSize"}) {
     if (const Value* amount = MemberOf(object, key)) {
       CheckQuantity("", *amount, std::string(key), errors);

@@ -37,14 +37,12 @@ void CheckKeys(const Value& source,
                const std::string& path,
                FieldErrors& errors,
                std::set<std::string>* taken = nullptr) {
-  const json::Array& items = json::GetArray(source, {"items"});
-  for (size_t i = 0; i < items.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "items"), i);
-    std::string target(TextOf(items[i], "path"));
-    if (TextOf(items[i], "key").empty()) errors.push_back(RequiredError(PathField(at, "key")));
+  for (const auto& [item, at] : ItemsOf(source, "items", path)) {
+    std::string target(TextOf(item, "path"));
+    if (TextOf(item, "key").empty()) errors.push_back(RequiredError(PathField(at, "key")));
     if (target.empty()) errors.push_back(RequiredError(PathField(at, "path")));
     CheckLocalPath(target, PathField(at, "path"), errors);
-    CheckMode(items[i], "mode", at, errors);
+    CheckMode(item, "mode", at, errors);
     if (taken == nullptr || target.empty() || taken->insert(target).second) continue;
     errors.push_back(InvalidText(path.substr(0, path.find(".sources[")), TextOf(source, "name"),
                                  "conflicting duplicate paths"));
@@ -149,12 +147,10 @@ void CheckPodCertificate(const Value& source,
 void CheckProjected(const Value& volume, const std::string& at, FieldErrors& errors) {
   CheckMode(volume, "defaultMode", at, errors);
   std::set<std::string> taken;
-  const json::Array& sources = json::GetArray(volume, {"sources"});
-  for (size_t i = 0; i < sources.size(); ++i) {
-    const std::string source_at = PathIndex(PathField(at, "sources"), i);
+  for (const auto& [one, source_at] : ItemsOf(volume, "sources", at)) {
     int count = 0;
     for (std::string_view key : {"secret", "configMap"}) {
-      const Value* source = MemberOf(sources[i], key);
+      const Value* source = MemberOf(one, key);
       if (source == nullptr) continue;
       ++count;
       const std::string part_at = PathField(source_at, key);
@@ -163,15 +159,15 @@ void CheckProjected(const Value& volume, const std::string& at, FieldErrors& err
       }
       CheckKeys(*source, part_at, errors, &taken);
     }
-    if (const Value* source = MemberOf(sources[i], "downwardAPI")) {
+    if (const Value* source = MemberOf(one, "downwardAPI")) {
       ++count;
       CheckDownwardFiles(*source, PathField(source_at, "downwardAPI"), errors);
     }
-    if (const Value* token = MemberOf(sources[i], "serviceAccountToken")) {
+    if (const Value* token = MemberOf(one, "serviceAccountToken")) {
       ++count;
       CheckTokenSource(*token, PathField(source_at, "serviceAccountToken"), at, errors);
     }
-    if (const Value* certificate = MemberOf(sources[i], "podCertificate")) {
+    if (const Value* certificate = MemberOf(one, "podCertificate")) {
       ++count;
       CheckPodCertificate(*certificate, PathField(source_at, "podCertificate"), at, taken, errors);
     }
@@ -351,12 +347,10 @@ void CheckVolumeFields(std::string_view source,
 }
 
 void CheckVolumes(const Value& spec, const std::string& path, FieldErrors& errors) {
-  const json::Array& volumes = json::GetArray(spec, {"volumes"});
   std::set<std::string> names;
-  for (size_t i = 0; i < volumes.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "volumes"), i);
-    CheckPodVolume(volumes[i], at, errors);
-    CheckItemName(volumes[i], at, names, errors);
+  for (const auto& [volume, at] : ItemsOf(spec, "volumes", path)) {
+    CheckPodVolume(volume, at, errors);
+    CheckItemName(volume, at, names, errors);
   }
 }
 

@@ -263,10 +263,8 @@ void CheckCronJob(const Value& cron, const Value* old, FieldErrors& errors) {
     errors.push_back(
         InvalidText("spec.schedule", schedule,
                     "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
-  } else if (schedule.empty()) {
-    errors.push_back(RequiredError("spec.schedule"));
-  } else if (std::string why = ScheduleProblem(schedule); !why.empty()) {
-    errors.push_back(InvalidText("spec.schedule", schedule, why));
+  } else {
+    CheckRequired(schedule, ScheduleProblem, "spec.schedule", errors);
   }
   CheckNonNegative(spec, "startingDeadlineSeconds", "spec", errors);
   CheckOneOf(spec, "concurrencyPolicy", "spec", {"Allow", "Forbid", "Replace"}, errors);
