@@ -119,19 +119,21 @@ def bench_stuck(report, cluster, quick):
     def hung():
         conditions = cluster.get(f"{JOBS}/stuck").get("status", {}).get("conditions", [])
         return any(one["type"] == "Hung" and one["status"] == "True" for one in conditions)
+
+    def deadline():
+        pods = cluster.get(f"{_PODS}?labelSelector=swell.dev/pod-group%3Dstuck")["items"]
+        texts = [pod["metadata"]["annotations"].get("swell.dev/progress", '{"ranks": []}') for pod in pods]
+        return max(rank["deadlineSeconds"] for text in texts for rank in json.loads(text)["ranks"])
     alarm = hung()
     pace.write_text("100000")
     time.sleep(1)
     last = job.steps()[-1][0]
-    job.wait("the condition Hung", hung, 120)
-    seconds = time.time() - last
-    pods = cluster.get(f"{_PODS}?labelSelector=swell.dev/pod-group%3Dstuck")["items"]
-    ranks = [rank for pod in pods
-             for rank in json.loads(pod["metadata"]["annotations"].get("swell.dev/progress", '{"ranks": []}'))["ranks"]]
-    deadline = max(rank["deadlineSeconds"] for rank in ranks)
+    # On a busy machine steps differ much, so a rank may take longer before it counts as stuck.
+    job.wait("the condition Hung", hung, deadline() + 120)
+    seconds, allowed = time.time() - last, deadline()
     job.delete()
-    report.add("stuck ranks: found after their deadline", seconds - deadline, "s", 15,
-               note=f"a deadline of {deadline} s" + (", and a false alarm before" if alarm else ""))
+    report.add("stuck ranks: found after their deadline", seconds - allowed, "s", 15,
+               note=f"a deadline of {allowed} s" + (", and a false alarm before" if alarm else ""))
 
 
 def bench_goodput(report, cluster, quick):

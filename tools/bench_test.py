@@ -175,17 +175,20 @@ class Parts(unittest.TestCase):
         self.assertEqual(self.written()["series"], {"curve": [1, 2]})
         self.assertEqual(os.listdir(self.report.path.parent), ["bench.json"])
 
-    def test_a_part_that_dies_keeps_what_was_measured_before(self):
-        def first(report, quick):
-            report.add("first", 1, "s", 2)
+    def test_a_part_that_cannot_be_measured_does_not_end_the_run(self):
+        def measured(report, quick):
+            report.add("speed", 1, "s", 2)
 
-        def second(report, quick):
+        def broken(report, quick):
             raise SystemExit("no such program")
 
+        said = io.StringIO()
         with mock.patch.object(bench, "ROOT", self.folder), mock.patch.object(sys, "argv", ["bench", "--quick"]), \
-                mock.patch.object(bench, "BENCHES", {"first": first, "second": second}):
-            self.assertRaises(SystemExit, bench.main)
-        self.assertEqual([one["name"] for one in self.written()["results"]], ["first"])
+                mock.patch.object(bench, "BENCHES", {"first": measured, "second": broken, "third": measured}), \
+                contextlib.redirect_stdout(said):
+            self.assertEqual(bench.main(), 1)
+        self.assertEqual([one["name"] for one in self.written()["results"]], ["speed", "speed"])
+        self.assertIn("FAIL second: no such program", said.getvalue())
 
     def test_job_master(self):
         program(self.folder / "swell", JOB_MASTER)
