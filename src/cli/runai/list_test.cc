@@ -87,7 +87,20 @@ TEST_F(RunaiListTest, ManifestsOfRunaiAreListedBesideWhatItsCommandsMake) {
     EXPECT_EQ(Run(words), 0) << err_;
     return out_;
   };
+  Create(
+      "{apiVersion: run.ai/v2alpha1, kind: DistributedWorkload, metadata: {namespace: project-a, "
+      "name: d}, spec: {image: {value: img}, jobType: XGBoostJob, workers: {value: 3}}}");
+  Create(
+      "{apiVersion: run.ai/v2alpha1, kind: InferenceWorkload, metadata: {namespace: project-a, "
+      "name: i}, spec: {image: {value: img}, minScale: {value: 2}, ports: {items: {w: {value: "
+      "{container: 80}}}}}}");
   EXPECT_EQ(listed({"training", "standard"}), "trainingworkload\n");
+  EXPECT_EQ(listed({"training", "distributed"}), "d\n");
+  EXPECT_EQ(listed({"training", "xgboost"}), "d\n");
+  EXPECT_EQ(listed({"training", "pytorch"}), "");
+  EXPECT_EQ(listed({"inference"}), "i\n");
+  ASSERT_EQ(Run({"runai", "top", "job", "-p", "project-a"}), 0) << err_;
+  EXPECT_NE(out_.find("0/4"), std::string::npos) << out_;
   EXPECT_EQ(listed({"workspace"}), "interactiveworkload\n");
   ASSERT_EQ(Run({"runai", "training", "suspend", "trainingworkload", "-p", "project-a"}), 0)
       << err_;
@@ -104,16 +117,3 @@ TEST_F(RunaiListTest, ManifestsOfRunaiAreListedBesideWhatItsCommandsMake) {
 
 }  // namespace
 }  // namespace swell::cli
-  Create(
-      "{apiVersion: run.ai/v2alpha1, kind: DistributedWorkload, metadata: {namespace: project-a, "
-      "name: d}, spec: {image: {value: img}, jobType: XGBoostJob, workers: {value: 3}}}");
-  Create(
-      "{apiVersion: run.ai/v2alpha1, kind: InferenceWorkload, metadata: {namespace: project-a, "
-      "name: i}, spec: {image: {value: img}, minScale: {value: 2}, ports: {items: {w: {value: "
-      "{container: 80}}}}}}");
-  EXPECT_EQ(listed({"training", "distributed"}), "d\n");
-  EXPECT_EQ(listed({"training", "xgboost"}), "d\n");
-  EXPECT_EQ(listed({"training", "pytorch"}), "");
-  EXPECT_EQ(listed({"inference"}), "i\n");
-  ASSERT_EQ(Run({"runai", "top", "job", "-p", "project-a"}), 0) << err_;
-  EXPECT_NE(out_.find("0/4"), std::string::npos) << out_;
