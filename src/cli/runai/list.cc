@@ -246,6 +246,50 @@ class ListNodesAction final : public Action {
   FormFlags form_;
 };
 
+class ListClaimsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    form_.Declare(flags);
+    flags.Switch("--no-headers", &no_headers_, "omit the header");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kIsRefused));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<json::SharedValue> claims,
+                           scope.api->List(client::resources::kPersistentVolumeClaims, scope.ns()));
+    if (!form.table()) {
+      PrintObjects(session, form, claims);
+      return 0;
+    }
+    TextTable table(no_headers_ ? std::vector<std::string>{}
+                                : std::vector<std::string>{"NAME", "STATUS", "SIZE", "ACCESS MODE",
+                                                           "STORAGE CLASS", "VOLUME", "AGE"},
+                    2);
+    auto text = [](const json::Value& of, json::Path path) {
+      return OrDash(std::string(json::GetString(of, path)));
+    };
+    for (const json::SharedValue& claim : claims) {
+      std::vector<std::string> modes;
+      for (const json::Value& mode : json::GetArray(*claim, {"spec", "accessModes"})) {
+        if (mode.is_string()) modes.emplace_back(json::View(mode.get_string()));
+      }
+      const auto made = api::ParseTime(api::CreationTimestamp(*claim));
+      table.Add({std::string(api::Name(*claim)), text(*claim, {"status", "phase"}),
+                 text(*claim, {"spec", "resources", "requests", "storage"}),
+                 OrDash(Join(modes, ",")), text(*claim, {"spec", "storageClassName"}),
+                 text(*claim, {"spec", "volumeName"}),
+                 made ? api::HumanDuration(session.Now() - *made) : "-"});
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  FormFlags form_;
+  bool no_headers_ = false;
+};
+
 class DescribeJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -374,6 +418,16 @@ Command ListProjectsSpec(std::string name) {
       .name = std::move(name),
       .summary = "List projects with quota, use and fair share.",
       .make = [] { return std::make_unique<ListProjectsAction>(false); },
+  };
+}
+
+Command ListClaimsSpec() {
+  return {
+      .name = "list",
+      .aliases = {"ls"},
+      .summary = "List the volume claims of a project.",
+      .examples = {{"The current project", "runai pvc list"}},
+      .make = Makes<ListClaimsAction>(),
   };
 }
 

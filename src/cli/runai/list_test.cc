@@ -75,6 +75,33 @@ TEST_F(RunaiListTest, AProjectIsSetByItsFlagToo) {
   }
 }
 
+TEST_F(RunaiListTest, ClaimsOfAProjectAreListed) {
+  Cluster();
+  Create(
+      "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: project-a, name: data}, "
+      "spec: {accessModes: [ReadWriteOnce, ReadOnlyMany], storageClassName: fast, resources: "
+      "{requests: {storage: 10Gi}}}}");
+  ASSERT_EQ(Run({"runai", "pvc", "list", "-p", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME  STATUS   SIZE  ACCESS MODE                 STORAGE CLASS  VOLUME  AGE\n"
+            "data  Pending  10Gi  ReadWriteOnce,ReadOnlyMany  fast           -       0s\n");
+  ASSERT_EQ(Run({"runai", "pvc", "list", "-p", "project-a", "--json"}), 0) << err_;
+  EXPECT_TRUE(json::Parse(out_).ok()) << out_;
+  ASSERT_EQ(Run({"runai", "pvc", "list", "-p", "project-b", "--no-headers"}), 0) << err_;
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(RunaiListTest, NodesAndProjectsAreDescribedByTheirNounsToo) {
+  Cluster();
+  for (const auto& [noun, name] :
+       {std::pair("node", "node-1"), std::pair("project", "project-b")}) {
+    ASSERT_EQ(Run({"runai", "describe", noun, name}), 0) << err_;
+    const std::string described = out_;
+    ASSERT_EQ(Run({"runai", noun, "describe", name}), 0) << err_;
+    EXPECT_EQ(out_, described);
+  }
+}
+
 TEST_F(RunaiListTest, ManifestsOfRunaiAreListedBesideWhatItsCommandsMake) {
   Cluster();
   for (const char* kind : {"TrainingWorkload", "InteractiveWorkload"}) {

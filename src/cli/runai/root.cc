@@ -36,10 +36,18 @@ Command Submitted(Command workload, const std::string& class_name) {
   return workload;
 }
 
+// `runai node describe` beside `runai describe node`.
+Command DescribeOf(const std::string& noun) {
+  Command describe = *runai::DescribeSpec().Find(noun);
+  describe.name = "describe";
+  return describe;
+}
+
 // `runai project set` beside what `swell project` has, and the list as `runai list projects`.
 Command Projects() {
   Command projects = ProjectCommandSpec("runai");
   projects.children.push_back(runai::SetProjectSpec());
+  projects.children.push_back(DescribeOf("project"));
   for (Command& child : projects.children) {
     if (child.name == "list") child = runai::ListProjectsSpec("list");
   }
@@ -54,7 +62,15 @@ Command Nodes() {
           .aliases = {"nodes"},
           .summary = "Show nodes.",
           .hidden = true,
-          .children = {std::move(list)}};
+          .children = {std::move(list), DescribeOf("node")}};
+}
+
+Command Claims() {
+  return {.name = "pvc",
+          .aliases = {"pvcs"},
+          .summary = "Show volume claims.",
+          .hidden = true,
+          .children = {runai::ListClaimsSpec()}};
 }
 
 Command Departments() {
@@ -100,11 +116,12 @@ void AddMissing(Command& root) {
       {"", "logout", "the kubeconfig identifies you; unset KUBECONFIG to log out", true},
       {"", "cluster", kClusters, true},
       {"", "kubeconfig", "the file named by $KUBECONFIG is used", true},
-      {"", "pvc", "use kubectl get pvc -n NAMESPACE"},
       {"", "report", "use swell report, and Prometheus for metrics"},
       {"", "update", "runai is a part of swell and is updated with it", true},
       {"", "upgrade", "runai is a part of swell and is updated with it", true},
       {"", "template", "runai submit --dry-run -o yaml prints a manifest to apply again"},
+      {"", "diagnostics",
+       "swell health shows what is wrong, and swell why JOB says why a job waits or failed"},
       {"list", "clusters", kClusters, true},
       {"config", "cluster", "kubectl config use-context selects another cluster"},
       {"config", "set", "runai config project NAME sets the project, the kubeconfig the cluster"},
@@ -165,7 +182,8 @@ Command RunaiRoot() {
                              "inference"),
                    Workload("workload", "", "Manage workloads of every class."),
                    Nodes(),
-                   Departments()},
+                   Departments(),
+                   Claims()},
   };
   // Version 2 has these beside `training` as well.
   for (const char* name : {"pytorch", "tensorflow", "xgboost", "distributed", "mpi", "jax"}) {

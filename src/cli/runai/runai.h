@@ -25,6 +25,7 @@ std::vector<Command> FrameworkSpecs(const Command& training);
 Command ListSpec(const std::string& type = {}, const std::string& noun = {});
 Command ListNodesSpec();
 Command ListProjectsSpec(std::string name);
+Command ListClaimsSpec();  // runai pvc list
 Command DescribeSpec();
 Command GetSpec();
 Command PoolsSpec();  // node-pools, of get and of list

@@ -393,6 +393,7 @@ std::vector<Command> FrameworkSpecs(const Command& training) {
   std::vector<Command> commands;
   for (const Framework& framework : kFrameworks) {
     Command one = TrainingPart(training, std::string(framework.word));
+    if (ToLower(framework.also) != framework.word) one.aliases = {std::string(framework.also)};
     one.children.push_back(Submission("submit", &framework, 2));
     commands.push_back(std::move(one));
   }
