@@ -6,6 +6,7 @@
 #include "cli/pods/job_logs.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -137,6 +138,31 @@ class PortForwardAction final : public Action {
 };
 
 }  // namespace
+
+Result<int> AttachWhenRunning(Session& session,
+                              Scope& scope,
+                              const std::string& name,
+                              std::optional<Duration> limit) {
+  constexpr Duration kBetweenLooks = std::chrono::milliseconds(500);
+  const WallTime began = session.Now();
+  for (;;) {
+    SWELL_ASSIGN_OR_RETURN(const JobView job, FindWorkload(session, scope, name));
+    if (!job.pods.empty() && api::Phase(*job.pods.front()) == "Running") break;
+    const std::string is = StrCat(StatusWord(job), job.waits.empty() ? "" : "; ", job.waits);
+    if (job.over()) {
+      return Status(Code::kNotFound,
+                    StrCat("--attach: the workload ", Quote(name), " has ended: it is ", is,
+                           "; runai logs ", name, " prints its output"));
+    }
+    if (limit && session.Now() - began >= *limit) {
+      return Status(Code::kTimeout,
+                    StrCat("--attach: the workload ", Quote(name), " does not run yet: it is ", is,
+                           "; runai attach ", name, " attaches to it when it does"));
+    }
+    if (!scope.api->Pause(kBetweenLooks)) return 1;
+  }
+  return AttachSpec().make()->Run(session, {name});
+}
 
 Command LogsSpec() {
   return {

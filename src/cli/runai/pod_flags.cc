@@ -271,9 +271,15 @@ void PodFlags::DeclarePlace(Flags& flags, PyTorchSpec& pod) {
              "time between SIGTERM and SIGKILL (default 30s)");
   flags.List("--address", &addresses_, "ADDRESS", "has no effect").hidden = true;
   // Nobody waits here: a submission is made when the command returns.
-  for (const char* name : {"--wait-for-submit", "--pod-running-timeout"}) {
-    flags.Text(name, &ignored_text_, "DURATION", "accepted for compatibility").hidden = true;
-  }
+  flags.Text("--wait-for-submit", &ignored_text_, "DURATION", "accepted for compatibility").hidden =
+      true;
+}
+
+void PodFlags::DeclareAttach(Flags& flags) {
+  flags.Switch("--attach", &attach_,
+               "attach to the first pod when it runs, with --stdin and --tty");
+  flags.Text("--pod-running-timeout", &attach_limit_text_, "DURATION",
+             "how long --attach waits for the pod (default: no limit)");
 }
 
 void PodFlags::RefuseOthers(Flags& flags) {
@@ -284,7 +290,6 @@ void PodFlags::RefuseOthers(Flags& flags) {
   static constexpr Other kOthers[] = {
       {"--template",
        "Swell stores no templates; runai submit --dry-run -o yaml prints a manifest to apply"},
-      {"--attach", "use runai attach, runai exec or runai bash when it runs"},
       {"--mig-profile", "use --extended-resource nvidia.com/mig-1g.5gb=1"},
       {"--category", "workloads have no categories; --label category=NAME marks one"},
       {"--max-restarts", "--backoff-limit N says how often it is tried again"},
@@ -435,9 +440,18 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
     SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(grace_, "--termination-grace-period"));
     pod.grace_s = std::chrono::duration_cast<std::chrono::seconds>(span).count();
   }
+  if (attach_) pod.keep_stdin = pod.tty = true;
+  if (!attach_limit_text_.empty()) {
+    SWELL_ASSIGN_OR_RETURN(attach_limit_,
+                           ParseDuration(attach_limit_text_, "--pod-running-timeout"));
+  }
   SWELL_RETURN_IF_ERROR(FillUser(pod));
   SWELL_RETURN_IF_ERROR(FillMounts(pod));
   return FillGit(pod);
+}
+
+Result<int> PodFlags::Attach(Session& session, Scope& scope, const std::string& name) const {
+  return attach_ ? AttachWhenRunning(session, scope, name, attach_limit_) : Result<int>(0);
 }
 
 Status PodFlags::FillEnv(PyTorchSpec& pod) const {

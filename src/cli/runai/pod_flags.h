@@ -29,6 +29,8 @@ class PodFlags {
   void DeclareContainer(Flags& flags, PyTorchSpec& pod);
   void DeclareAmounts(Flags& flags, PyTorchSpec& pod);
   void DeclarePlace(Flags& flags, PyTorchSpec& pod);
+  // --attach, and for how long it waits.
+  void DeclareAttach(Flags& flags);
   // What Run:ai has beside these, and why it is not here.
   static void RefuseOthers(Flags& flags);
 
@@ -54,6 +56,8 @@ class PodFlags {
   Status MakeOwnClaims(Api& api, const json::Value& job) const;
 
   std::optional<std::string>& command() { return command_; }
+  // After the submission: what --attach asks for; 0 without it.
+  Result<int> Attach(Session& session, Scope& scope, const std::string& name) const;
 
  private:
   Status CheckGpuLimits() const;
@@ -73,9 +77,10 @@ class PodFlags {
       labels_, annotations_, devices_, selectors_, node_pools_, groups_, excluded_nodes_,
       addresses_;
   std::string gpus_, gpu_portion_, gpu_memory_, gpu_portion_limit_, gpu_memory_limit_,
-      gpu_request_type_, node_type_, git_sync_, grace_, ignored_text_;
+      gpu_request_type_, node_type_, git_sync_, grace_, ignored_text_, attach_limit_text_;
   bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,
-       mount_propagation_ = false;
+       mount_propagation_ = false, attach_ = false;
+  std::optional<Duration> attach_limit_;
   std::vector<json::Value> lasting_claims_, own_claims_;
 };
 

@@ -79,6 +79,13 @@ Result<JobView> FindWorkload(Session& session, Scope& scope, const std::string& 
 // "project-a" of the namespace that the job is in; the namespace itself where no project has it.
 std::string ProjectOf(const Scope& scope, const JobView& job);
 
+// Attaches to the workload's first pod as `runai attach` does, as soon as it runs. `limit`: for how
+// long it may not; empty: for ever.
+Result<int> AttachWhenRunning(Session& session,
+                              Scope& scope,
+                              const std::string& name,
+                              std::optional<Duration> limit);
+
 // Where the job's ports are reached.
 std::vector<std::string> ServiceUrls(const JobView& job);
 

@@ -79,7 +79,8 @@ class SubmitAction final : public Action {
     if (!made.ok()) return Refused(made.status(), scope);
     if (!on_server) SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     if (!ports_.empty() && !on_server) SWELL_RETURN_IF_ERROR(Expose(scope, **made));
-    return Tell(session, scope, form, **made);
+    Tell(session, scope, form, **made);
+    return on_server ? 0 : pod_flags_.Attach(session, scope, std::string(api::Name(**made)));
   }
 
  private:
@@ -153,6 +154,7 @@ class SubmitAction final : public Action {
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "delete the workload this long after its end");
     flags.Text("--max-run-time", &max_run_time_, "DURATION", "maximum running time: 2h");
+    pod_flags_.DeclareAttach(flags);
     flags.Switch("--wait", &ignored_, "accepted for compatibility").hidden = true;
     flags
         .Text("--dry-run", &dry_run_, "none|client|server|plan",
@@ -370,25 +372,24 @@ class SubmitAction final : public Action {
     return made.ok() || made.status().code() == Code::kAlreadyExists ? Status::Ok() : made.status();
   }
 
-  Result<int> Tell(Session& session,
-                   const Scope& scope,
-                   const OutputForm& form,
-                   const json::Value& job) const {
+  void Tell(Session& session,
+            const Scope& scope,
+            const OutputForm& form,
+            const json::Value& job) const {
     std::string name(api::Name(job));
     if (!form.table()) {
       session.Out(FormatObject(form, job, ResourceNameOf(job)));
-      return 0;
+      return;
     }
     if (dry_run_ == "server") {
       session.OutLine(StrCat("The job '", name, "' would be submitted (server dry run)"));
-      return 0;
+      return;
     }
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
     PrintSubmitWarnings(session, "runai", *scope.api, job);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     if (service_) TellAddresses(session, scope, *service_);
-    return 0;
   }
 
   // Also of ports without a type: pods reach those, and people through the command.

@@ -176,6 +176,7 @@ class SubmitDistAction final : public Action {
                         : framework_->launches ? "Running"
                                                : "None",
                         ")"));
+    pod_flags_.DeclareAttach(flags);
     flags.Text("--dry-run", &dry_run_, "none|client", "print the workload instead of creating it")
         .implied = "client";
     flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
@@ -211,16 +212,16 @@ class SubmitDistAction final : public Action {
                                   {.field_validation = "Strict"});
     if (!made.ok()) return made.status();
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
+    const std::string name(api::Name(**made));
     if (!form.table()) {
       session.Out(FormatObject(form, **made, ResourceNameOf(**made)));
-      return 0;
+      return pod_flags_.Attach(session, scope, name);
     }
-    const std::string_view name = api::Name(**made);
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
     PrintSubmitWarnings(session, "runai", *scope.api, **made);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
-    return 0;
+    return pod_flags_.Attach(session, scope, name);
   }
 
  private:

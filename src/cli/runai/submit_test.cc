@@ -363,6 +363,24 @@ TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
       << err_;
 }
 
+TEST_F(RunaiSubmitTest, AttachingWaitsForThePodAndSaysWhyItDoesNotRun) {
+  Cluster();
+  const std::vector<std::string> attach{"--attach", "--pod-running-timeout", "3s"};
+  const json::Value pod = PodOf(Made({"training", "submit", "a"}, {"--attach"}));
+  EXPECT_TRUE(json::GetBool(Container(pod), {"stdin"}));
+  EXPECT_TRUE(json::GetBool(Container(pod), {"tty"}));
+  EXPECT_EQ(Submit(attach), 1);
+  EXPECT_NE(out_.find("has been submitted successfully"), std::string::npos) << out_;
+  EXPECT_NE(err_.find("--attach: the workload \"large-training-job\" does not run yet: it is "
+                      "Pending; runai attach large-training-job attaches to it when it does"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"runai", "training", "tf", "submit", "d", "-p", "project-a", "-i", "img",
+                 "--attach", "--pod-running-timeout", "3s"}),
+            1);
+  EXPECT_NE(err_.find("--attach: the workload \"d\" does not run yet"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiSubmitTest, CodeOfARepositoryIsWhereTheSubmissionSays) {
   Cluster();
   for (const char* path : {"path", "target"}) {
