@@ -36,6 +36,13 @@ Command Submitted(Command workload, const std::string& class_name) {
   return workload;
 }
 
+Command Inference() {
+  Command inference =
+      Submitted(Workload("inference", "inference", "Manage inference workloads."), "inference");
+  inference.children.push_back(runai::UpdateSpec());
+  return inference;
+}
+
 // `runai node describe` beside `runai describe node`.
 Command DescribeOf(const std::string& noun) {
   Command describe = *runai::DescribeSpec().Find(noun);
@@ -178,8 +185,7 @@ Command RunaiRoot() {
                    Training(),
                    Submitted(Workload("workspace", "interactive", "Manage workspaces."),
                              "interactive"),
-                   Submitted(Workload("inference", "inference", "Manage inference workloads."),
-                             "inference"),
+                   Inference(),
                    Workload("workload", "", "Manage workloads of every class."),
                    Nodes(),
                    Departments(),

@@ -33,6 +33,7 @@ Command TopSpec();
 Command ClusterInfoSpec();
 Command DeleteSpec();
 Command SuspendSpec();
+Command UpdateSpec();  // runai inference update
 Command ResumeSpec();
 Command LogsSpec();
 Command ExecSpec();

@@ -108,6 +108,11 @@ class SubmitAction final : public Action {
   void DeclareAmounts(Flags& flags) {
     flags.Group("Resources");
     flags.Int("--workers", &workers_, "N", "number of instances that run together (default 1)");
+    if (workload_ == "inference") {
+      flags.Int("--min-replicas", &servers_, "N", "the same as --workers");
+      flags.Int("--max-replicas", &servers_max_, "N",
+                "accepted where it is --min-replicas: servers are not scaled by their load");
+    }
     flags.Int("--completions", &spec_.completions, "N",
               "number of independent runs, for example of a parameter search");
     flags.Int("--parallelism", &spec_.parallelism, "N", "number of these runs at a time");
@@ -138,11 +143,11 @@ class SubmitAction final : public Action {
                "nodes, as nodeport)");
   }
   static void RefuseScaling(Flags& flags) {
-    for (const char* flag : {"--max-replicas", "--initial-replicas", "--activation-replicas",
-                             "--metric", "--metric-threshold", "--concurrency-hard-limit",
-                             "--scale-to-zero-retention", "--scale-down-delay"}) {
+    for (const char* flag :
+         {"--initial-replicas", "--activation-replicas", "--metric", "--metric-threshold",
+          "--concurrency-hard-limit", "--scale-to-zero-retention", "--scale-down-delay"}) {
       flags.Refuse(flag,
-                   "servers are not scaled by their load; --workers N says how many instances run");
+                   "servers are not scaled by their load; --min-replicas N says how many run");
     }
   }
   void DeclareEnd(Flags& flags) {
@@ -237,7 +242,27 @@ class SubmitAction final : public Action {
     return Status::Ok();
   }
 
+  // Run:ai would scale them between the two, also to none.
+  Status FillServers() {
+    if (servers_ != kUnsaid) {
+      if (workers_ != kUnsaid) return Misuse("--min-replicas and --workers exclude each other");
+      if (servers_ < 1) {
+        return Misuse(StrCat("--min-replicas ", servers_,
+                             ": expected 1 or more: servers are not scaled by their load, so "
+                             "nothing would start one"));
+      }
+      workers_ = servers_;
+    }
+    const int64_t servers = workers_ == kUnsaid ? 1 : workers_;
+    if (servers_max_ == kUnsaid || servers_max_ == servers) return Status::Ok();
+    return Misuse(StrCat("--max-replicas ", servers_max_,
+                         ": servers are not scaled by their load; --min-replicas N says how many "
+                         "run, now ",
+                         servers));
+  }
+
   Status FillAmounts() {
+    SWELL_RETURN_IF_ERROR(FillServers());
     if (workers_ == kUnsaid) {
       workers_ = 0;
     } else if (workers_ < 1) {
@@ -415,7 +440,7 @@ class SubmitAction final : public Action {
       output_, serving_port_, master_gpu_;
   std::vector<std::string> remarks_;  // on what has no effect
   static constexpr int64_t kUnsaid = INT64_MIN;
-  int64_t workers_ = kUnsaid, workers_min_ = 0;
+  int64_t workers_ = kUnsaid, workers_min_ = 0, servers_ = kUnsaid, servers_max_ = kUnsaid;
   bool interactive_ = false, build_ = false, inference_ = false, jupyter_ = false,
        preemptible_ = false, elastic_ = false, ignored_ = false;
 };

@@ -354,13 +354,55 @@ TEST_F(RunaiSubmitTest, AWrongAmountOfGpusIsBlamedOnItsFlag) {
 
 TEST_F(RunaiSubmitTest, ServersAreNotScaledByTheirLoad) {
   Cluster();
-  const std::vector<std::string> server{
-      "runai", "inference", "submit", "s", "-p", "project-a", "-i", "img", "--max-replicas", "4"};
-  EXPECT_EQ(Run(server), 2);
+  const auto submit = [this](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words{"runai", "inference", "submit", name,
+                                   "-p",    "project-a", "-i",     "img"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  EXPECT_EQ(submit("s", {"--min-replicas", "2", "--max-replicas", "4"}), 2);
   EXPECT_TRUE(
-      err_.starts_with("runai inference submit: --max-replicas is not supported: servers are "
-                       "not scaled by their load; --workers N says how many instances run\n"))
+      err_.starts_with("runai inference submit: --max-replicas 4: servers are not scaled by their "
+                       "load; --min-replicas N says how many run, now 2\n"))
       << err_;
+  EXPECT_EQ(submit("s", {"--min-replicas", "0"}), 2);
+  EXPECT_TRUE(err_.starts_with("runai inference submit: --min-replicas 0: expected 1 or more: "))
+      << err_;
+  EXPECT_EQ(submit("s", {"--metric", "latency"}), 2);
+  EXPECT_TRUE(err_.starts_with("runai inference submit: --metric is not supported: ")) << err_;
+  ASSERT_EQ(submit("s", {"--min-replicas", "3", "--max-replicas", "3"}), 0) << err_;
+  EXPECT_EQ(json::GetInt(Job("s"), {"spec", "roles", "server", "replicas"}), 3);
+  ASSERT_EQ(submit("t", {"--max-replicas", "1"}), 0) << err_;
+}
+
+TEST_F(RunaiSubmitTest, TheNumberOfServersCanBeChanged) {
+  Cluster();
+  const auto update = [this](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words{"runai", "inference", "update", name, "-p", "project-a"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  ASSERT_EQ(Run({"runai", "inference", "submit", "s", "-p", "project-a", "-i", "img"}), 0) << err_;
+  ASSERT_EQ(update("s", {"--min-replicas", "3", "--max-replicas", "3"}), 0) << err_;
+  EXPECT_EQ(out_, "The job 's' has been updated successfully\n");
+  EXPECT_EQ(json::GetInt(Job("s"), {"spec", "roles", "server", "replicas"}), 3);
+  Create(
+      "{apiVersion: run.ai/v2alpha1, kind: InferenceWorkload, metadata: {namespace: project-a, "
+      "name: i}, spec: {image: {value: img}, minScale: {value: 1}, maxScale: {value: 2}, ports: "
+      "{items: {w: {value: {container: 80}}}}}}");
+  ASSERT_EQ(update("i", {"--min-replicas", "4"}), 0) << err_;
+  const auto answer = server_.Send(
+      server_.Request("GET", "/apis/run.ai/v2alpha1/namespaces/project-a/inferenceworkloads/i"));
+  EXPECT_NE(answer.text.find(R"("minScale":{"value":4})"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find(R"("maxScale":{"value":4})"), std::string::npos) << answer.text;
+  EXPECT_EQ(update("s", {"--min-replicas", "1", "--max-replicas", "2"}), 2);
+  EXPECT_EQ(update("s", {}), 2);
+  EXPECT_TRUE(err_.starts_with("runai inference update: --min-replicas is not set\n")) << err_;
+  EXPECT_EQ(update("s", {"-i", "other"}), 2);
+  EXPECT_NE(err_.find("servers keep what they were started with"), std::string::npos) << err_;
+  ASSERT_EQ(Submit(), 0) << err_;
+  EXPECT_EQ(update("large-training-job", {"--min-replicas", "2"}), 2);
+  EXPECT_NE(err_.find("is of type Train, and only inference workloads"), std::string::npos) << err_;
 }
 
 TEST_F(RunaiSubmitTest, AttachingWaitsForThePodAndSaysWhyItDoesNotRun) {
