@@ -24,11 +24,13 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
                "project (default: the one set by runai config project)");
     flags.Text("--loglevel", &log_level, "LEVEL", "accepted for compatibility; does nothing")
         .hidden = true;
-    for (const char* name : {"--verbose", "--debug", "--quiet"}) {
+    constexpr std::pair<const char*, const char*> kSwitches[] = {
+        {"--verbose", ""}, {"--debug", "-d"}, {"--quiet", "-q"}};
+    for (const auto& [name, letter] : kSwitches) {
       if (flags.Find(name) != nullptr) continue;
       Flag& flag = flags.Switch(name, &ignored, "accepted for compatibility; does nothing");
       flag.hidden = true;
-      if (flag.Long() == "quiet" && flags.Find("-q") == nullptr) flag.also = {"-q"};
+      if (*letter != '\0' && flags.Find(letter) == nullptr) flag.also = {letter};
     }
   }
   if (front_end == FrontEnd::kArena) {

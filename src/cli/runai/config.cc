@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/no_role.h"
+#include "cli/print/output.h"
 #include "cli/runai/runai.h"
 #include "cli/setup/front_end_version.h"
 #include "json/yaml.h"
@@ -12,12 +13,14 @@ namespace {
 // The default project is the namespace of the kubeconfig's context, as kubectl has it too.
 class ConfigProjectAction final : public Action {
  public:
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override {
+    flags.Text("--name", &name_, "NAME", "the project (or the first argument)").hidden = true;
+  }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     // As with other commands, -p names the project.
-    const std::string& flag = session.global().project;
+    const std::string& flag = name_.empty() ? session.global().project : name_;
     if (words.empty() && !flag.empty()) words.push_back(flag);
     if (words.empty()) {
       const ProjectView* now = tree.OfNamespace(session.Namespace());
@@ -73,19 +76,38 @@ class ConfigProjectAction final : public Action {
     }
     return Status(Code::kNotFound, StrCat(path, ": no context named ", Quote(context)));
   }
+
+  std::string name_;
 };
 
 class ConfigViewAction final : public Action {
  public:
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override {
+    flags.Switch("--json", &json_, "print JSON");
+    flags.Switch("--yaml", &yaml_, "print YAML");
+  }
   Result<int> Run(Session& session, std::vector<std::string>) override {
+    if (json_ && yaml_) return Misuse("--json and --yaml exclude each other");
+    SWELL_ASSIGN_OR_RETURN(const OutputForm form, ParseOutputForm(json_   ? "json"
+                                                                  : yaml_ ? "yaml"
+                                                                          : ""));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
-    session.OutLine(StrCat("Project: ", scope.all ? "none" : scope.project.name));
-    session.OutLine(StrCat("Namespace: ", scope.all ? session.Namespace() : scope.project.ns));
-    session.OutLine(StrCat("Cluster: ", scope.api->connection().url));
-    session.OutLine(StrCat("Kubeconfig: ", scope.api->connection().kubeconfig));
+    const std::pair<std::string_view, std::string> facts[] = {
+        {"Project", scope.all ? "none" : scope.project.name},
+        {"Namespace", scope.all ? session.Namespace() : scope.project.ns},
+        {"Cluster", scope.api->connection().url},
+        {"Kubeconfig", scope.api->connection().kubeconfig}};
+    json::Object object;
+    for (const auto& [name, value] : facts) {
+      if (form.table()) session.OutLine(StrCat(name, ": ", value));
+      object[ToLower(name)] = value;
+    }
+    if (!form.table()) session.Out(FormatObject(form, object, ""));
     return 0;
   }
+
+ private:
+  bool json_ = false, yaml_ = false;
 };
 
 class WhoamiAction final : public Action {
@@ -117,6 +139,7 @@ Command ConfigSpec() {
   };
   Command view{
       .name = "view",
+      .aliases = {"describe", "generate"},
       .summary = "Print the project, cluster and kubeconfig in use.",
       .make = Makes<ConfigViewAction>(),
   };

@@ -67,11 +67,19 @@ TEST_F(RunaiListTest, TheTypesOfTrainingListTheirOwnWorkloads) {
 TEST_F(RunaiListTest, AProjectIsSetByItsFlagToo) {
   Cluster();
   for (const std::vector<std::string>& name :
-       {std::vector<std::string>{"project-b"}, {"--project", "project-b"}}) {
+       {std::vector<std::string>{"project-b"}, {"--project", "project-b"}, {"--name=project-b"}}) {
     std::vector<std::string> words{"runai", "project", "set"};
     words.insert(words.end(), name.begin(), name.end());
     EXPECT_EQ(Run(words), 1) << out_;
     EXPECT_NE(err_.find("there is no kubeconfig to store it in"), std::string::npos) << err_;
+  }
+}
+
+TEST_F(RunaiListTest, TheConfigurationIsPrintedInTheFormThatIsAskedFor) {
+  Cluster();
+  for (const char* name : {"view", "describe", "generate"}) {
+    ASSERT_EQ(Run({"runai", "config", name, "--json", "-p", "project-a", "-d"}), 0) << err_;
+    EXPECT_EQ(json::GetString(json::Parse(out_).value(), {"project"}), "project-a") << out_;
   }
 }
 
