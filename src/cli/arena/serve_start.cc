@@ -146,14 +146,17 @@ class ServeStartAction : public Action {
         .List("--image-pull-secret", &spec_.image_pull_secrets, "NAME",
               "pull secret of the registry")
         .also = {"--image-pull-secrets", "--imagePullSecrets"};
-    flags.Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
-               "Always, IfNotPresent (default) or Never");
+    flags
+        .Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
+              "Always, IfNotPresent (default) or Never")
+        .also = {"--imagePullPolicy"};
   }
   void DeclareRest(Flags& flags) {
     flags.Group("Health and updates");
     for (ProbeFlags& probe : probes_) probe.Declare(flags);
     pace_.Declare(flags);
-    for (const char* name : {"--enable-istio", "--expose-service"}) {
+    for (const char* name :
+         {"--enable-istio", "--enableIstio", "--expose-service", "--exposeService"}) {
       flags.Refuse(name, "Swell has no Istio; kubectl expose makes a Service of another type");
     }
     for (const char* name : {"--data-subpath-expr", "--temp-dir-subpath-expr"}) {
@@ -341,8 +344,10 @@ class ServeTensorFlowAction final : public ServeStartAction {
         .Text("--version-policy", &policy_, "POLICY",
               "versions of the model: latest, latest:N, specific:N or all")
         .also = {"--versionPolicy"};
-    flags.Refuse("--model-config-file", "use --config-file, and --command with its path");
-    flags.Refuse("--monitoring-config-file", "use --config-file, and --command with its path");
+    for (const char* name :
+         {"--model-config-file", "--modelConfigFile", "--monitoring-config-file"}) {
+      flags.Refuse(name, "use --config-file, and --command with its path");
+    }
   }
   Status FillCommand() override {
     if (model_.empty()) return Misuse("--model-name is not set");

@@ -153,6 +153,18 @@ TEST_F(ArenaServeTest, TensorFlowServesAModel) {
             2);
 }
 
+TEST_F(ArenaServeTest, FlagsOfOlderVersionsAreKnown) {
+  ASSERT_EQ(Serve("v1", {"--imagePullPolicy=Always"}), 0) << err_;
+  EXPECT_EQ(
+      json::GetString(Container(Get(kDeployments, "bert-v1-custom-serving")), {"imagePullPolicy"}),
+      "Always");
+  EXPECT_EQ(Serve("v2", {"--exposeService"}), 2);
+  EXPECT_NE(err_.find("--exposeService is not supported: Swell has no Istio"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"arena", "serve", "tf", "--name=m", "--modelConfigFile=/m"}), 2);
+  EXPECT_NE(err_.find("use --config-file"), std::string::npos) << err_;
+}
+
 TEST_F(ArenaServeTest, TritonServesARepository) {
   ASSERT_EQ(Run({"arena", "serve", "triton", "--name=t", "--version=1", "--gpus=1",
                  "--model-repository=/models", "--load-model=a", "--allow-metrics",
