@@ -7,6 +7,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
 #include "cli/views/own_namespaces.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -102,6 +103,9 @@ class GetAction final : public Action {
           targets.push_back({std::move(of_job), {job->name}});
           continue;
         }
+        const size_t before = targets.size();
+        SWELL_RETURN_IF_ERROR(AddWorkloads(*kinds, word, targets));
+        if (targets.size() > before) continue;
         return NeitherJobNorKind(kind.status(), word, session_->Namespace());
       }
       if (!kind.ok()) return kind.status();
@@ -111,6 +115,19 @@ class GetAction final : public Action {
       return Misuse("names and selectors cannot be used together");
     }
     return targets;
+  }
+
+  // One target for each kind: they share a table.
+  Status AddWorkloads(Kinds& kinds, std::string_view name, std::vector<Target>& targets) const {
+    for (const Workload& workload : WorkloadsNamed(*api_, session_->Namespace(), name)) {
+      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds.Find(workload.resource->GroupResource()));
+      if (targets.empty() || targets.back().kind.resource != kind.resource ||
+          targets.back().names.empty()) {
+        targets.push_back({std::move(kind), {}});
+      }
+      targets.back().names.emplace_back(api::Name(*workload.object));
+    }
+    return Status::Ok();
   }
 
   std::string Query(std::string_view more = {}) const {

@@ -65,6 +65,9 @@ TEST_F(PodChoiceTest, AServerIsKnownByTheNameThatArenaGaveIt) {
   EXPECT_TRUE(out_.starts_with("one ")) << out_;
   ASSERT_EQ(Run({"swell", "describe", "bert"}), 0) << err_;
   EXPECT_NE(out_.find(" bert-v1-custom-serving\n"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "get", "bert", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "deployment.apps/bert-v1-custom-serving\n");
+  EXPECT_EQ(Run({"swell", "get", "pods,nobody"}), 1);
   EXPECT_EQ(Run({"swell", "list", "bert"}), 1);
   EXPECT_EQ(
       err_,
