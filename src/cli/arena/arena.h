@@ -125,6 +125,11 @@ Result<std::vector<JobView>> ListArenaJobs(Session& session,
                                            Api& api,
                                            bool everywhere,
                                            const TypeFlag& type);
+// What to type instead, where the name is a server's; else empty.
+std::string ServerHint(Api& api,
+                       const std::string& ns,
+                       const std::string& name,
+                       std::string_view verb);
 // A job that arena can see; kNotFound in Arena's words.
 Result<JobView> FindArenaJob(Session& session,
                              Api& api,

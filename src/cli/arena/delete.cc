@@ -64,7 +64,8 @@ class DeleteAction final : public Action {
         LogLine(session, "info", StrCat("The Job ", name, " has been deleted successfully"));
       } else {
         LogLine(session, "error",
-                StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace()));
+                StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace(),
+                       ServerHint(*api, session.Namespace(), name, "delete")));
         ++failed;
       }
     }

@@ -4,6 +4,7 @@
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
 #include "cli/views/own_namespaces.h"
+#include "cli/views/workloads.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -151,7 +152,17 @@ Result<JobView> FindArenaJob(Session& session,
   if (!job.ok() && job.status().code() != Code::kNotFound) return job;
   return Status(Code::kNotFound,
                 StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace(),
-                       ", please create it first. use 'arena submit'"));
+                       ", please create it first. use 'arena submit'",
+                       ServerHint(api, session.Namespace(), name, "get")));
+}
+
+std::string ServerHint(Api& api,
+                       const std::string& ns,
+                       const std::string& name,
+                       std::string_view verb) {
+  const std::vector<Workload> found = WorkloadsNamed(api, ns, name);
+  if (found.empty() || api::Label(*found[0].object, kServingName) != name) return "";
+  return StrCat(". It is a server: use 'arena serve ", verb, " ", name, "'");
 }
 
 }  // namespace swell::cli::arena

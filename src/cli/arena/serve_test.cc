@@ -153,6 +153,19 @@ TEST_F(ArenaServeTest, TensorFlowServesAModel) {
             2);
 }
 
+TEST_F(ArenaServeTest, CommandsForJobsPointToServers) {
+  ASSERT_EQ(Serve("v1"), 0) << err_;
+  EXPECT_EQ(Run({"arena", "get", "bert"}), 1);
+  EXPECT_EQ(err_,
+            "arena: The job bert doesn't exist in namespace default, please create it first. use "
+            "'arena submit'. It is a server: use 'arena serve get bert'\n");
+  EXPECT_EQ(Run({"arena", "delete", "bert", "nobody"}), 1);
+  EXPECT_EQ(err_,
+            "ERRO[0000] The job bert doesn't exist in namespace default. It is a server: use "
+            "'arena serve delete bert'\n"
+            "ERRO[0000] The job nobody doesn't exist in namespace default\n");
+}
+
 TEST_F(ArenaServeTest, FlagsOfOlderVersionsAreKnown) {
   ASSERT_EQ(Serve("v1", {"--imagePullPolicy=Always"}), 0) << err_;
   EXPECT_EQ(
