@@ -333,6 +333,7 @@ void JobController::Decide(JobPass& pass) {
   if (!api::OtherManager(*pass.job).empty()) return;
   if (DecideUnreadable(pass)) return;
   failures_.Explain(pass);
+  failures_.NoteGivenUp(pass);
   JobFailures::DecideDegraded(pass);
   NoteProgress(pass);
   health_.NoteStragglers(pass);

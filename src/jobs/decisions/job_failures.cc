@@ -498,6 +498,17 @@ void JobFailures::Explain(JobPass& pass) const {
   }
 }
 
+void JobFailures::NoteGivenUp(JobPass& pass) const {
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    ReplicaSpec& replica = pass.spec.replicas[i];
+    for (int64_t k = 0; k < replica.replicas && pass.counts[i].failed > 0; ++k) {
+      const auto pod = pass.pods.find(replica.PodName(pass.name, k));
+      if (pod == pass.pods.end() || api::Phase(*pod->second) != "Failed") continue;
+      if (Judge(pass, i, *pod->second).verdict == OnFailure::kIgnore) ++replica.given_up;
+    }
+  }
+}
+
 // The next pod of the role gets more memory if this one was killed for lack of it. True when it
 // does, or a later limit than this pod's is set already.
 bool JobFailures::RaiseMemory(JobPass& pass,

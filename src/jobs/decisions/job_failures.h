@@ -21,6 +21,8 @@ class JobFailures {
 
   // Adds to failures for lack of memory what the next pod gets.
   void Explain(JobPass& pass) const;
+  // Counts the members that the gang does without (ReplicaSpec::given_up).
+  void NoteGivenUp(JobPass& pass) const;
   // True when the pass is decided: the job is over, or all of it starts again.
   bool Decide(JobPass& pass);
   // A user who changes the pod templates of a job that fails means to mend it: its members that

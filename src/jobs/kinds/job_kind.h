@@ -70,6 +70,8 @@ struct ReplicaSpec {
   // For a role that may change size: its maximum, and the number that was requested.
   std::optional<int64_t> max_member;
   int64_t requested = 1;
+  // Members that have failed and stay so while the others run on: the gang does without them.
+  int64_t given_up = 0;
   RestartPolicy restart_policy = RestartPolicy::kNever;
   json::Value pod_template;  // {metadata, spec}
   // What its pods are called, "-index" following if there can be several; empty: ReplicaName.

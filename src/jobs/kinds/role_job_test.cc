@@ -324,6 +324,21 @@ TEST_F(RoleJobTest, MarsIsToldOfItsSchedulersAndOfItsMemory) {
   EXPECT_EQ(scheduler.count("MARS_PLASMA_DIRS"), 0u);
 }
 
+TEST_F(RoleJobTest, AMarsJobEndsWithItsSchedulerAndMissesNoSingleWorker) {
+  Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
+         {Role("Scheduler", 1), Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(3));
+  cluster_.agents->Exit("default/job-worker-0", 1);
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_FALSE(cluster_.Condition(kMarsJobs, "default/job", "Failed"));
+  EXPECT_EQ(cluster_.Pods("Running"), 2);
+  cluster_.agents->Exit("default/job-worker-1", 137);  // as ExitCode says: made again
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  ASSERT_TRUE(AllRun(2));
+  cluster_.agents->Exit("default/job-scheduler-0", 0);
+  EXPECT_TRUE(Is(kMarsJobs, "Succeeded"));
+}
+
 TEST_F(RoleJobTest, AMarsJobFailsWithoutAnyWorkerLeft) {
   Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
          {Role("Scheduler", 1), Role("Worker", 2)});

@@ -212,6 +212,20 @@ TEST_F(VolcanoJobTest, CompletesWhenEnoughMembersSucceeded) {
   EXPECT_TRUE(IsPhase("Completed"));
 }
 
+// A gang below its minimum is stopped after a time, but nobody waits for this member.
+TEST_F(VolcanoJobTest, AFailureThatIsIgnoredLeavesTheOthersInPeace) {
+  Submit("", {Task("w", 3)});
+  ASSERT_TRUE(Run(3));
+  const std::string other = cluster_.PodUid("default/job-w-1");
+  cluster_.agents->Exit("default/job-w-0", 1);
+  cluster_.Run(std::chrono::minutes(5));
+  EXPECT_EQ(cluster_.PodUid("default/job-w-1"), other);
+  EXPECT_EQ(cluster_.Pods("Running"), 2);
+  EXPECT_EQ(Phase(), "Running");
+  const json::SharedValue group = cluster_.Get(client::resources::kPodGroups, "default/job");
+  EXPECT_EQ(json::GetString(*group, {"status", "staleSince"}), "");
+}
+
 TEST_F(VolcanoJobTest, FailsWhenTooFewSucceeded) {
   Submit("", {Task("w", 2)});
   ASSERT_TRUE(Run(2));

@@ -28,6 +28,7 @@ json::Value PodSets(const JobSpec& spec) {
     if (by_role) {
       min_member = std::min(replica.min_member.value_or(replica.replicas), replica.replicas);
     }
+    min_member = std::min(min_member, replica.replicas - replica.given_up);
     sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", min_member}});
   }
   return sets;

@@ -67,7 +67,8 @@ bool JobPass::GangPlaced() const {
 bool JobPass::GangRuns() const {
   for (size_t i = 0; i < spec.replicas.size(); ++i) {
     const ReplicaSpec& replica = spec.replicas[i];
-    const int64_t needed = std::min(replica.min_member.value_or(0), replica.replicas);
+    const int64_t needed =
+        std::min(replica.min_member.value_or(0), replica.replicas - replica.given_up);
     if (counts[i].running + counts[i].succeeded < needed) return false;
   }
   return true;
