@@ -206,6 +206,11 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
                       "Forbidden: no image is built of a trained model; leave it out, save the "
                       "model to a volume, and build the image from there");
   }
+  if (json::Find(job, {"spec", "cacheBackend"}) != nullptr) {
+    return WrongField("spec.cacheBackend",
+                      "Forbidden: training data are not cached; leave it out, and mount the volume "
+                      "that has them");
+  }
   for (const JobKindEntry& row : kinds_) {
     if (row.kind.get() != &kind) continue;
     SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));

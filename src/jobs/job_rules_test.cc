@@ -195,6 +195,10 @@ TEST_F(JobRulesTest, RolesAreThoseOfTheKindAndHaveContainers) {
             StrCat("modelVersion: {modelName: m}, tfReplicaSpecs: {Worker: {", kTemplate, "}}")),
       "FieldValueForbidden spec.modelVersion: Forbidden: no image is built of a trained "
       "model; leave it out, save the model to a volume, and build the image from there");
+  EXPECT_EQ(Wrong("training.kubedl.io", "tfjobs",
+                  StrCat("cacheBackend: {name: c}, tfReplicaSpecs: {Worker: {", kTemplate, "}}")),
+            "FieldValueForbidden spec.cacheBackend: Forbidden: training data are not cached; leave "
+            "it out, and mount the volume that has them");
   EXPECT_EQ(Wrong("elasticdl.org", "elasticdljobs",
                   StrCat("elasticdlReplicaSpecs: {Worker: {", kTemplate, "}}")),
             "FieldValueRequired spec.elasticdlReplicaSpecs.Master: Required value");

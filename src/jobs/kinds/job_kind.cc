@@ -349,8 +349,8 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
       }
     }
   }
-  for (std::string_view path :
-       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "networkTopology", "webHost"}) {
+  for (std::string_view path : {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+                                "schedulingPolicy.priority", "networkTopology", "webHost"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
   }
   // Their launchers start with the workers' gang, and wait for what they reach.
@@ -366,7 +366,8 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     ignored.push_back(StrCat("spec.plugins.pytorch[", i, "]"));
   }
   AddIgnoredOfWorkload(api::Spec(job), ignored);
-  for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
+  for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode",
+                               "kubedl.io/enable-elastic-training", "kubedl.io/tenancy"}) {
     if (api::Annotation(job, key).empty()) continue;
     ignored.push_back(StrCat("metadata.annotations[", key, "]"));
   }

@@ -184,6 +184,19 @@ TEST_F(RoleJobTest, WhatNobodyFollowsIsTold) {
             "the job runs as if it did not say spec.tfReplicaSpecs.Worker.spotReplicaSpec");
 }
 
+TEST_F(RoleJobTest, NoWordOfKubedlsIsPassedOver) {
+  const auto job = json::Parse(
+      R"({"metadata":{"annotations":{"kubedl.io/tenancy":"{}","kubedl.io/network-mode":"host",)"
+      R"("kubedl.io/enable-elastic-training":"true","kubedl.io/tensorboard-config":"{}"}},)"
+      R"("spec":{"schedulingPolicy":{"priority":7,"queue":"q"}}})");
+  EXPECT_EQ(IgnoredFields(*job),
+            (std::vector<std::string>{"spec.schedulingPolicy.priority",
+                                      "metadata.annotations[kubedl.io/tensorboard-config]",
+                                      "metadata.annotations[kubedl.io/network-mode]",
+                                      "metadata.annotations[kubedl.io/enable-elastic-training]",
+                                      "metadata.annotations[kubedl.io/tenancy]"}));
+}
+
 TEST_F(RoleJobTest, XgboostIsToldOfItsTrackerAndItsMachines) {
   Submit("kubeflow.org/v1", "XGBoostJob", "xgbReplicaSpecs",
          {Role("Master", 1), Role("Worker", 2)});
