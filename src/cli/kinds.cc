@@ -52,8 +52,6 @@ constexpr ForeignKind kForeignKinds[] = {
     {"run.ai", "",
      "it has TrainingWorkload, InteractiveWorkload, DistributedWorkload and InferenceWorkload in "
      "run.ai/v2alpha1"},
-    {"training.kubedl.io", "ElasticDLJob",
-     "elasticdl train makes an ElasticDLJob of elasticdl.org"},
     {"training.kubedl.io", "", kJobInstead},
     {"serving.kubedl.io", "", kServeInstead},
     {"inference.kubedl.io", "", kJobInstead},

@@ -36,8 +36,8 @@ struct RoleJobSpec {
   bool first_worker_ends = false;
   // The labels of an operator older than Kubeflow's one for all kinds: "tf-job-name".
   std::string_view old_labels = {};
-  // The role that there must be; its one pod has no number in its name.
-  std::string_view head = {};
+  // The role that there must be; its one pod has no number in its name, and may have words before.
+  std::string_view head = {}, before_head = {};
   // Label job-role says each member's role, and not only who leads.
   bool labels_roles = false;
   Result<std::vector<json::Value>> (*dependents)(const json::Value& job,
@@ -65,6 +65,7 @@ void SetXgboostEnv(const ConnectedMember& member, json::Value& pod);
 void SetPaddleEnv(const ConnectedMember& member, json::Value& pod);
 void SetJaxEnv(const ConnectedMember& member, json::Value& pod);
 void PrepareMpiMember(const ConnectedMember& member, json::Value& pod);
+void TellNothing(const ConnectedMember&, json::Value&) {}
 
 const RoleJobSpec kTensorflow{
     .kind = "TFJob",
@@ -133,6 +134,17 @@ const RoleJobSpec kMars{.kind = "MarsJob",
                         .others_may_fail = true,
                         .read = ReadMarsSpec};
 
+// ElasticDL's own master, which makes its workers itself.
+const RoleJobSpec kElasticdl{.kind = "ElasticDLJob",
+                             .plural = "elasticdljobs",
+                             .roles_field = "elasticdlReplicaSpecs",
+                             .roles = {{"Master", 1}},
+                             .port_name = "elasticdl-port",
+                             .port = 11111,
+                             .set_env = TellNothing,
+                             .head = "Master",
+                             .before_head = "elasticdl-"};
+
 class RoleJobKind final : public JobKind {
  public:
   RoleJobKind(const RoleJobSpec& kind_spec,
@@ -198,7 +210,7 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
       return controllers::WrongField(StrCat("spec.", kind_spec_.roles_field, ".", kind_spec_.head),
                                      "Required value");
     }
-    first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
+    first.pod_name = StrCat(kind_spec_.before_head, api::Name(job), "-", ToLower(first.type));
     first.numbered = false;
     first.vital = first.replicas;
   }
@@ -463,6 +475,7 @@ std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& opt
   add(kMpi, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   add(kXdl, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   add(kMars, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  add(kElasticdl, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   return kinds;
 }
 

@@ -384,6 +384,17 @@ TEST_F(RoleJobTest, WhatAMarsJobCannotDoWithout) {
   EXPECT_EQ(IgnoredFields(*job), std::vector<std::string>{"spec.webHost"});
 }
 
+TEST_F(RoleJobTest, KubedlStartsElasticdlsMasterAlone) {
+  Submit("training.kubedl.io/v1alpha1", "ElasticDLJob", "elasticdlReplicaSpecs",
+         {Role("Master", 1)});
+  ASSERT_TRUE(AllRun(1));
+  const json::SharedValue pod = cluster_.Get(kPods, "default/elasticdl-job-master");
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(api::Label(*pod, "job-role"), "master");
+  cluster_.agents->Exit("default/elasticdl-job-master", 0);
+  EXPECT_TRUE(Is({"training.kubedl.io", "v1alpha1", "elasticdljobs", true}, "Succeeded"));
+}
+
 TEST_F(RoleJobTest, AGangThatDoesNotFitStartsNobody) {
   auto gpus = [](std::string_view role, int replicas) {
     return StrCat(role, ": {replicas: ", replicas,
