@@ -19,7 +19,7 @@ function nearest(red: number, green: number, blue: number): string {
   return `ansi-${NAMES[bits]}`;
 }
 
-// Of the palette of 256: eight colours, the same bright, a cube of 6×6×6, and greys.
+// The palette of 256 has eight colours, the same bright, a cube of 6×6×6, and greys.
 function ofPalette(index: number): string {
   if (index < 16) return `ansi-${NAMES[index % 8]}`;
   if (index > 231) return '';

@@ -79,7 +79,7 @@ function Health({ node }: { node: NodeRow }) {
   return <Status word={health.state} reason={[health.text, ...faults].join('\n')} />;
 }
 
-// Of a node without GPUs such a number says nothing.
+// Such a number says nothing about a node without GPUs.
 const ofGpus = (value: (row: NodeRow) => number) => (row: NodeRow) => (row.gpus.total > 0 ? value(row) : null);
 
 const COLUMNS: Column<NodeRow>[] = [

@@ -690,13 +690,10 @@ export function why(row: WorkloadRow | undefined): WhyData {
   };
 }
 
-// GPUs of pods without a project.
-function heldOutside(world: World): number {
-  const outside = (one: NodeRow) => new Set(one.pods.filter((pod) => !pod.project).map((pod) => pod.name));
-  return world.nodes.reduce((all, one) => {
-    const names = outside(one);
-    return all + one.gpuDevices.filter((gpu) => gpu.pod && names.has(gpu.pod)).length;
-  }, 0);
+// The GPUs that pods without a project hold.
+function heldOutside({ nodes }: World): number {
+  const names = new Set(nodes.flatMap((one) => one.pods.filter((pod) => !pod.project).map((pod) => pod.name)));
+  return nodes.flatMap((one) => one.gpuDevices).filter((gpu) => gpu.pod && names.has(gpu.pod)).length;
 }
 
 // A past that a seed makes: curves that go up and down in steps.
