@@ -162,11 +162,11 @@ def _guarded(job, data, epochs, seed, model, optimizer, train_step):
     count = 0
 
     def state():
-        return {"step": job.step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+        return {"done": job.step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
                 "sampler": sampler.state_dict()}
 
     def load(state):
-        job.step = state["step"]
+        job.step = state["done"]
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         sampler.load_state_dict(state["sampler"])

@@ -244,6 +244,17 @@ class LossTest(ElasticTest):
             raise RuntimeError("gloo: Connection closed by peer")
         self.assertEqual(left.exception.code, 0)
 
+    def test_a_state_that_does_not_tell_its_step_is_of_the_one_last_done(self):
+        for state, step in (({"iteration": 9}, 7), ({"step": 3}, 3), ([9], 7)):
+            job, loaded = swell.Job(env=swell.Env()), []
+            job._group = mock.Mock(broken=None, env=swell.Env())
+            job._group.rejoin.return_value = None
+            job.progress.enter("step", 7)
+            with job.guard(lambda state=state: state, loaded.append):
+                raise RuntimeError("gloo: Connection closed by peer")
+            self.assertEqual(job._group.rejoin.call_args[0][1], step)
+            self.assertEqual((loaded, job.progress.step), ([state], step))
+
     def test_a_guarded_step_says_whether_it_is_repeated(self):
         job = swell.Job(env=swell.Env())
         job._group = mock.Mock()

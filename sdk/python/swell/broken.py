@@ -16,6 +16,11 @@ _COUNTING = ("step", "update", "update_parameters")
 _MARK = "swell_guard"
 
 
+def step_of(state, told):
+    """The step of a script's own state. `told`: the one that it last gave to the job, for states that do not say."""
+    return state["step"] if isinstance(state, dict) and "step" in state else told
+
+
 class GuardedStep:
     """What `with job.guard(...) as guarded` has: whether a peer was lost in the step, and another state is loaded."""
 

@@ -24,7 +24,7 @@ from datetime import timedelta
 
 from swell import random_state, report, snapshot
 from swell.batch import BatchSize
-from swell.broken import GuardedStep, StepGuard
+from swell.broken import GuardedStep, StepGuard, step_of
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
 from swell.exchange import Exchange
@@ -93,8 +93,7 @@ class Job:
         self._flag = None
         self._saved_step = None
         self._has_copies = self._memory_prepared = False
-        self._wrappers = []
-        self._rates = []
+        self._wrappers, self._rates = [], []
         self._group = None
         self._joined = False
         self._received = None
@@ -344,9 +343,9 @@ class Job:
     def guard(self, state, load):
         """A context for one step. If a peer dies in it, the other ranks form a new group and repeat the step.
 
-        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` restores it. The ranks continue
-        from the memory of the rank that trained furthest. A rigid job waits for a replacement of the lost rank. After
-        `with job.guard(state, load) as guarded`, a DataLoader with workers must start again if `guarded.repeats`.
+        `state()` returns what a checkpoint would hold; `load(state)` restores it. The ranks continue from the memory of
+        the rank that trained furthest. A rigid job waits for a replacement of the lost rank. If `guarded.repeats` after
+        `with job.guard(state, load) as guarded`, a DataLoader with workers must start again.
         """
         drawn, guarded = self._drawn(), GuardedStep()
         try:
@@ -713,7 +712,8 @@ class Job:
         """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
         if self.env.under_agent and self._memory is not None and is_lost_peer(error):
             own = state()
-            self._saver.copy_for_restart(own["step"], self._wrap(own, [random_state.whole()]), report.now())
+            step = step_of(own, self.progress.step)
+            self._saver.copy_for_restart(step, self._wrap(own, [random_state.whole()]), report.now())
 
     def _recover(self, error, state, load, drawn):
         """Forms a group with the members that are left. `drawn`: the random state before the broken step."""
@@ -723,7 +723,7 @@ class Job:
         # Locals of the failed step would keep the old wrappers alive, and with them their group.
         traceback.clear_frames(error.__traceback__)
         own = state()
-        step = own["step"]
+        step = step_of(own, self.progress.step)
         reason = self._group.broken or str(error).splitlines()[0]
         print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
         content = {"step": step, "epoch": None, "state": own}
@@ -768,7 +768,7 @@ class Job:
         self._speed.resized(seconds)
         self._memory_prepared = False
         self.own_time.forget()
-        self.progress.rank, self.progress.world = self.env.rank, self.env.world
+        self.progress.step, self.progress.rank, self.progress.world = step, self.env.rank, self.env.world
         if self.env.leader:
             print(f"swell: step {step}: {before} -> {self.env.world} ranks in {seconds:.3f} s", flush=True)
 
