@@ -114,6 +114,20 @@ void DeviceCatalog::RemoveClass(std::string_view name) {
   Changed();
 }
 
+std::string DeviceCatalog::ClassServing(std::string_view resource) const {
+  constexpr std::string_view kOfClass = "deviceclass.resource.kubernetes.io/";
+  if (resource.starts_with(kOfClass)) {
+    const std::string_view name = resource.substr(kOfClass.size());
+    return classes_.contains(name) ? std::string(name) : "";
+  }
+  for (const auto& [name, its_class] : classes_) {
+    if (json::GetString(*its_class.object, {"spec", "extendedResourceName"}) == resource) {
+      return name;
+    }
+  }
+  return "";
+}
+
 void DeviceCatalog::SetTaintRule(const json::SharedValue& rule) {
   taint_rules_.insert_or_assign(std::string(api::Name(*rule)), rule);
   Changed();

@@ -55,6 +55,9 @@ class DeviceCatalog {
   void RemoveClass(std::string_view name);
   void SetTaintRule(const json::SharedValue& rule);
   void RemoveTaintRule(std::string_view name);
+  // The class whose devices Kubernetes gives to pods that request the resource without a claim, by
+  // its extendedResourceName or the name that each class has. Empty: none.
+  std::string ClassServing(std::string_view resource) const;
   // Nodes of which AddToNode says something else than before.
   std::set<std::string> TakeChangedNodes() { return std::exchange(changed_, {}); }
 
@@ -132,6 +135,8 @@ class DeviceCatalog {
     bool gpus = false;     // its devices are whole GPUs
     int64_t part_ppm = 0;  // its devices are parts of GPUs, of this size at most
     uint64_t sized = 0;    // the offer_ for which these two are known
+    std::string beside;    // see SliceBesideNodes
+    uint64_t looked = 0;   // the offer_ for which that is known
     uint64_t costly = 0;   // the offer_ for which its conditions cost too much: it has no devices
     // All its devices have one value of the attribute, whatever their kind. `together` has each
     // kind with the least number of devices of it.
@@ -198,6 +203,7 @@ class DeviceCatalog {
   bool AddMatches(const api::ClaimAsks& asks, size_t first, const std::string& key, Needs& needs);
   void AddDistinct(std::string_view attribute, const std::vector<size_t>& members, Needs& needs);
   std::string UnknownClass(const api::DeviceAlternative& alternative) const;
+  std::string SliceBesideNodes(const std::string& kind);
   void AddWaiting(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   void AddPlaced(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   Needs NeedsOf(const json::Value& pod, const View& view);

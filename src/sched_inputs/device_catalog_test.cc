@@ -157,6 +157,20 @@ TEST_F(DeviceCatalogTest, WhatCannotBeHadIsSaid) {
   EXPECT_NE(Asked(Pod("a", "f")).find("32 at most"), std::string::npos);
 }
 
+TEST_F(DeviceCatalogTest, DevicesOfNoSingleNodeAreNotGivenAndItIsSaid) {
+  Claim("c", Exactly("deviceClassName: nic"));
+  EXPECT_EQ(Asked(Pod("a", "c")), "devices of class nic=1;") << "there is none at all";
+  catalog_.SetSlice(
+      Y("metadata: {name: net}\nspec: {driver: nic.example.com, allNodes: true, pool: {name: net, "
+        "generation: 1, resourceSliceCount: 1}, devices: [{name: x0}]}"));
+  EXPECT_NE(Asked(Pod("a", "c"))
+                .find("resourceclaim \"c\" asks for devices that no node has for itself "
+                      "(resourceslice \"net\"); Swell gives out devices of single nodes only"),
+            std::string::npos);
+  Slice("n1", "nic.example.com", "{name: x1}");
+  EXPECT_EQ(Asked(Pod("a", "c")), "devices of class nic=1;") << "that of the node can be had";
+}
+
 TEST_F(DeviceCatalogTest, ConditionsThatCostTooMuchAreRefused) {
   Gpus("n1", {"A", "B"});
   std::string numbers = "0";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/random.h"
 #include "base/strings.h"
@@ -291,6 +292,26 @@ std::string DeviceCatalog::UnknownClass(const api::DeviceAlternative& alternativ
                 " is not understood: ", its_class->second.problem);
 }
 
+// A slice of the network or of several nodes that has a device of the kind, while no node has one.
+std::string DeviceCatalog::SliceBesideNodes(const std::string& name) {
+  if (OnSomeNode(name, 1)) return "";
+  Kind& kind = kinds_.find(name)->second;
+  if (std::exchange(kind.looked, offer_) == offer_) return kind.beside;
+  const auto has_one = [&](const json::Value& slice) {
+    if (!json::GetString(slice, {"spec", "nodeName"}).empty()) return false;
+    const json::Array& devices = json::GetArray(slice, {"spec", "devices"});
+    return std::any_of(devices.begin(), devices.end(), [&](const json::Value& document) {
+      Device device;
+      device.driver = json::GetString(slice, {"spec", "driver"});
+      device.document = &document;
+      return Matches(kind, device);
+    });
+  };
+  const auto found = std::find_if(slices_.begin(), slices_.end(),
+                                  [&](const auto& slice) { return has_one(*slice.second); });
+  return kind.beside = found == slices_.end() ? "" : found->first;
+}
+
 // Adds what the claim's requests ask for. False: the claim is the pod's obstacle.
 bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, Needs& needs) {
   auto obstacle = [&](const auto&... why) {
@@ -341,6 +362,10 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
       if (OnSomeNode(kind, count)) break;
     }
     if (want.kind.empty()) continue;
+    if (const std::string slice = SliceBesideNodes(want.kind); !slice.empty()) {
+      return obstacle(" asks for devices that no node has for itself (resourceslice ", Quote(slice),
+                      "); Swell gives out devices of single nodes only");
+    }
     sum += want.count;
     (admin ? needs.looks : needs.wants).push_back(std::move(want));
   }

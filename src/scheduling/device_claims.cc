@@ -114,9 +114,44 @@ std::vector<json::SharedValue> DeviceClaims::UsersOf(const std::string& claim) c
   return out;
 }
 
+void DeviceClaims::AddToNode(sched::NodeInfo& node) {
+  catalog_.AddToNode(node);
+  const bool offers_more =
+      std::any_of(unoffered_.begin(), unoffered_.end(), [&node](const std::string& resource) {
+        return node.allocatable.extended.contains(resource);
+      });
+  if (!offers_more) return;
+  unoffered_.clear();
+  RefreshWaiting();
+}
+
+bool DeviceClaims::SomeNodeOffers(std::string_view resource) const {
+  const auto& nodes = context_.informers.Of(client::resources::kNodes).objects();
+  return std::any_of(nodes.begin(), nodes.end(), [resource](const auto& node) {
+    const json::Value* amount = json::Find(*node.second, {"status", "allocatable", resource});
+    return amount != nullptr;
+  });
+}
+
+// kube-scheduler makes claims for such pods by itself. Swell does not yet, and says so rather than
+// that the resource is short.
+void DeviceClaims::LookAtResources(const json::Value& pod, sched::PodInfo& out) {
+  if (!served_ || !out.node.empty() || !out.obstacle.empty()) return;
+  for (const auto& [resource, amount] : out.requests.extended) {
+    const std::string its_class = catalog_.ClassServing(resource);
+    if (its_class.empty() || SomeNodeOffers(resource)) continue;
+    unoffered_.insert(resource);
+    known_.try_emplace(api::KeyOf(pod));
+    out.obstacle = StrCat("no node offers ", resource,
+                          ", and Swell makes no claims for pods: ", "ask for devices of class ",
+                          Quote(its_class), " by a ResourceClaim");
+    return;
+  }
+}
+
 // Pods that share a claim with this one are looked at again when it comes to its node, or is over.
 void DeviceClaims::AddToPod(const json::Value& pod, sched::PodInfo& out) {
-  if (!api::HasDeviceClaims(pod)) return;
+  if (!api::HasDeviceClaims(pod)) return LookAtResources(pod, out);
   if (!served_) {
     if (out.obstacle.empty()) {
       out.obstacle = "resourceclaims are not served by this cluster (resource.k8s.io/v1)";

@@ -42,7 +42,7 @@ class DeviceClaims {
   // Makes the class of Swell's own GPUs, if it does not exist. Once all is in sync.
   void MakeOwnClass();
 
-  void AddToNode(sched::NodeInfo& node) { catalog_.AddToNode(node); }
+  void AddToNode(sched::NodeInfo& node);
   void AddToPod(const json::Value& pod, sched::PodInfo& out);
   void OnPodDeleted(const json::Value& pod);
 
@@ -56,6 +56,8 @@ class DeviceClaims {
   struct Giving;
   using GivingPtr = std::shared_ptr<Giving>;
 
+  void LookAtResources(const json::Value& pod, sched::PodInfo& out);
+  bool SomeNodeOffers(std::string_view resource) const;
   sched_inputs::DeviceCatalog::View View() const;
   std::vector<json::SharedValue> UsersOf(const std::string& claim) const;
   void OnClaim(const json::Value& claim);
@@ -90,7 +92,8 @@ class DeviceClaims {
     std::string node;
     bool ended = false;
   };
-  std::map<std::string, Known, std::less<>> known_;  // pods with claims
+  std::map<std::string, Known, std::less<>> known_;  // pods with claims, and those of `unoffered_`
+  std::set<std::string, std::less<>> unoffered_;     // resources of classes that no node offered
   std::set<std::string> changed_nodes_;
   bool offers_changed_ = false;  // pods with claims are to be looked at, too
   bool refresh_posted_ = false;

@@ -138,6 +138,36 @@ TEST_F(DeviceClaimsTest, ConditionsChooseAndSayWhatIsMissing) {
             "gpu.swell.dev; 0 free.");
 }
 
+// Kubernetes' own scheduler would make a claim for such a pod.
+TEST_F(DeviceClaimsTest, WhoRequestsAClassAsAResourceIsToldToClaimIt) {
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: acc}\n"
+      "spec: {extendedResourceName: example.com/acc}\n");
+  const char* kResources[] = {"example.com/acc", "deviceclass.resource.kubernetes.io/acc"};
+  for (const char* resource : kResources) {
+    cluster_.Create(StrCat(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n",
+        "spec: {schedulerName: swell, containers: [{name: c, image: x, resources: {limits: {",
+        resource, ": 1}}}]}\n"));
+    ASSERT_TRUE(cluster_.Until([&] { return !WaitsFor("p").empty(); }));
+    EXPECT_NE(WaitsFor("p").find(StrCat("no node offers ", resource,
+                                        ", and Swell makes no claims for pods: ask for "
+                                        "devices of class \"acc\" by a ResourceClaim")),
+              std::string::npos)
+        << WaitsFor("p");
+    // A device plugin brings it.
+    const std::string amount = StrCat("{", resource, ": '1'}");
+    ASSERT_TRUE(cluster_
+                    .Patch(client::resources::kNodes, "node-a",
+                           StrCat("status: {capacity: ", amount, ", allocatable: ", amount, "}"),
+                           "status")
+                    .ok());
+    EXPECT_TRUE(UntilRunning("p")) << WaitsFor("p");
+    ASSERT_TRUE(cluster_.Delete(kPods, "default/p").ok());
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kPods, "default/p") == nullptr; }));
+  }
+}
+
 TEST_F(DeviceClaimsTest, PodsShareAClaimOnItsNode) {
   AddNode("node-b", 4);
   cluster_.Create(
