@@ -149,8 +149,8 @@ std::string Explainer::TooLargeExtended(const Shape& shape) const {
     if (wanted <= largest) continue;
     const std::string& name = state_.resource_names[resource];
     const std::string meant = largest == 0 ? NearestName(name, OfferedResources()) : "";
-    return StrCat("a suitable node with at least ", wanted, " ", name,
-                  largest > 0      ? StrCat("; the largest has ", largest)
+    return StrCat("a suitable node with at least ", ExtendedOfText(name, wanted),
+                  largest > 0      ? StrCat("; the largest has ", ExtendedText(name, largest))
                   : !meant.empty() ? StrCat("; no node has any: did you mean ", meant, "?")
                                    : "");
   }
@@ -183,7 +183,8 @@ std::string Explainer::RoomFor(int64_t pods, const Shape& shape) const {
   const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
   std::string each = CoreText(main, shape.core[main]);
   for (const auto& [resource, wanted] : shape.extended) {
-    if (!shape.by_kind) each += StrCat(" and ", wanted, " ", state_.resource_names[resource]);
+    if (shape.by_kind) continue;
+    each += StrCat(" and ", ExtendedOfText(state_.resource_names[resource], wanted));
   }
   const bool one_gpu = main == kGpu && shape.core[main] == 1 && shape.extended.empty();
   return StrCat("room for ", Plural(pods, "more pod"), pods > 1 ? ", each with " : " with ", each,
@@ -364,8 +365,9 @@ std::string Explainer::NeedText(const std::vector<PodId>& pods,
     return StrCat(" Needs ", part, on, count, "; at most ", most, " is free");
   }
   if (extended > 0) {
-    return StrCat(" Needs ", extended, " ", state_.resource_names[shape.extended.front().first],
-                  count, "; ", d.extended_free, " free");
+    const std::string& name = state_.resource_names[shape.extended.front().first];
+    return StrCat(" Needs ", ExtendedOfText(name, extended), count, "; ",
+                  ExtendedText(name, d.extended_free), " free");
   }
   if (d.largest[kMemory] > 0 && shape.core[kMemory] > d.largest[kMemory]) {
     return StrCat(" Needs ", CoreText(kMemory, shape.core[kMemory]));

@@ -97,6 +97,15 @@ TEST(Explain, AMisspeltResourceIsOneThatNodesHave) {
   EXPECT_EQ(LeastChange(s, "other"), "a suitable node with at least 1 example.com/dongle");
 }
 
+TEST(Explain, HugePagesAreToldAsMemoryIs) {
+  Scenario s;
+  s.Node("n0", {.extended = {{"hugepages-2Mi", 512LL << 20}}});
+  s.Pod("db", {.extended = {{"hugepages-2Mi", 3LL << 29}}});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "db"),
+            "a suitable node with at least 1.5 GiB of hugepages-2Mi; the largest has 512 MiB");
+}
+
 TEST(Explain, RoomIsNotWhatHelpsAPodThatNoNodeSuitsOtherwise) {
   Scenario s;
   s.Node("n0", {.gpus = 1, .labels = {{"rack", "r0"}}});

@@ -6,6 +6,11 @@
 #include "base/strings.h"
 
 namespace swell::sched {
+namespace {
+
+bool IsPages(std::string_view resource) { return resource.starts_with("hugepages-"); }
+
+}  // namespace
 
 std::string Plural(int64_t count, std::string_view noun) {
   return StrCat(count, " ", noun, count == 1 ? "" : "s");
@@ -34,6 +39,19 @@ std::string CoreText(int resource, int64_t amount) {
                 resource == kMemory ? " GiB of memory" : " GiB of storage");
 }
 
+std::string ExtendedText(std::string_view resource, int64_t amount) {
+  if (!IsPages(resource) || amount == 0) return StrCat(amount);
+  const bool large = amount >= 1LL << 30;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g",
+                static_cast<double>(amount) / (large ? 1 << 30 : 1 << 20));
+  return StrCat(text, large ? " GiB" : " MiB");
+}
+
+std::string ExtendedOfText(std::string_view resource, int64_t amount) {
+  return StrCat(ExtendedText(resource, amount), IsPages(resource) ? " of " : " ", resource);
+}
+
 std::string NumberText(double value) {
   if (value >= 10 && value < 1e15) return std::to_string(std::llrint(value));
   char text[32];
@@ -51,7 +69,8 @@ std::string RequestText(const State& state, PodId pod, NodeId node) {
     return text;
   }
   if (!shape.extended.empty()) {
-    return StrCat(shape.extended[0].second, " ", state.resource_names[shape.extended[0].first]);
+    const auto& [resource, amount] = shape.extended[0];
+    return ExtendedOfText(state.resource_names[resource], amount);
   }
   return StrCat(shape.core[kCpu], "m CPU");
 }

@@ -15,6 +15,10 @@ std::string Plural(int64_t count, std::string_view noun);
 std::string AmountText(int resource, int64_t amount);
 // The same of a pod's or a node's: "2 GPUs", "4 CPUs", "0.5 GiB of memory".
 std::string CoreText(int resource, int64_t amount);
+// A count of a resource that is not one of Kubernetes' own: "2"; of huge pages: "1.5 GiB".
+std::string ExtendedText(std::string_view resource, int64_t amount);
+// "2 example.com/nic", "1.5 GiB of hugepages-2Mi".
+std::string ExtendedOfText(std::string_view resource, int64_t amount);
 // "1.5", "720".
 std::string NumberText(double value);
 // What a pod asks of a node: "2 GPUs", "0.5 of a GPU", "100m CPU".
