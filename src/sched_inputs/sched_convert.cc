@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/node_health.h"
@@ -124,16 +125,29 @@ void AddOwnLabels(const json::Value& holder,
   }
 }
 
+void ReadNamespaces(const json::Value& term,
+                    const NamespacesOf& namespaces,
+                    sched::PodAffinityTerm& out) {
+  out.namespaces = Strings(json::GetArray(term, {"namespaces"}));
+  const json::Value* selector = json::Find(term, {"namespaceSelector"});
+  if (selector == nullptr || !selector->is_object()) return;
+  const auto parsed = api::LabelSelector::FromJson(selector);
+  out.all_namespaces = !namespaces || (parsed.ok() && parsed->everything());
+  if (out.all_namespaces) return;
+  for (std::string& name : namespaces(*selector)) out.namespaces.push_back(std::move(name));
+  // Without any it would mean the pod's own: no namespace has this name.
+  if (out.namespaces.empty()) out.namespaces.emplace_back();
+}
+
 sched::PodAffinityTerm ToPodTerm(const json::Value& term,
                                  int32_t weight,
-                                 const sched::Labels& own) {
+                                 const sched::Labels& own,
+                                 const NamespacesOf& namespaces) {
   sched::PodAffinityTerm out;
   out.selector = ToPodSelector(term);
   AddOwnLabels(term, "matchLabelKeys", sched::SelectorOp::kIn, own, out.selector);
   AddOwnLabels(term, "mismatchLabelKeys", sched::SelectorOp::kNotIn, own, out.selector);
-  out.namespaces = Strings(json::GetArray(term, {"namespaces"}));
-  const json::Value* ns_selector = json::Find(term, {"namespaceSelector"});
-  out.all_namespaces = ns_selector != nullptr && ns_selector->is_object();
+  ReadNamespaces(term, namespaces, out);
   out.topology_key = json::GetString(term, {"topologyKey"});
   out.weight = weight;
   return out;
@@ -141,22 +155,23 @@ sched::PodAffinityTerm ToPodTerm(const json::Value& term,
 
 void ReadPodAffinity(const json::Value& affinity,
                      const sched::Labels& own,
+                     const NamespacesOf& namespaces,
                      std::vector<sched::PodAffinityTerm>& required,
                      std::vector<sched::PodAffinityTerm>& preferred) {
   for (const json::Value& term :
        json::GetArray(affinity, {"requiredDuringSchedulingIgnoredDuringExecution"})) {
-    required.push_back(ToPodTerm(term, 0, own));
+    required.push_back(ToPodTerm(term, 0, own, namespaces));
   }
   for (const json::Value& weighted :
        json::GetArray(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
     if (const json::Value* term = json::Find(weighted, {"podAffinityTerm"})) {
-      preferred.push_back(
-          ToPodTerm(*term, static_cast<int32_t>(json::GetInt(weighted, {"weight"}, 1)), own));
+      preferred.push_back(ToPodTerm(
+          *term, static_cast<int32_t>(json::GetInt(weighted, {"weight"}, 1)), own, namespaces));
     }
   }
 }
 
-void ReadAffinity(const json::Value& spec, sched::PodInfo& pod) {
+void ReadAffinity(const json::Value& spec, const NamespacesOf& namespaces, sched::PodInfo& pod) {
   const json::Value* affinity = json::Find(spec, {"affinity"});
   if (affinity == nullptr) return;
   if (const json::Value* node = json::Find(*affinity, {"nodeAffinity"})) {
@@ -173,10 +188,12 @@ void ReadAffinity(const json::Value& spec, sched::PodInfo& pod) {
     }
   }
   if (const json::Value* together = json::Find(*affinity, {"podAffinity"})) {
-    ReadPodAffinity(*together, pod.labels, pod.required_affinity, pod.preferred_affinity);
+    ReadPodAffinity(*together, pod.labels, namespaces, pod.required_affinity,
+                    pod.preferred_affinity);
   }
   if (const json::Value* apart = json::Find(*affinity, {"podAntiAffinity"})) {
-    ReadPodAffinity(*apart, pod.labels, pod.required_anti_affinity, pod.preferred_anti_affinity);
+    ReadPodAffinity(*apart, pod.labels, namespaces, pod.required_anti_affinity,
+                    pod.preferred_anti_affinity);
   }
 }
 
@@ -204,7 +221,7 @@ void AddHostPorts(const json::Value& container, sched::PodInfo& pod) {
   }
 }
 
-void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
+void ReadConstraints(const json::Value& spec, const NamespacesOf& namespaces, sched::PodInfo& pod) {
   pod.node_selector = ToLabels(json::GetObject(spec, {"nodeSelector"}));
   for (const json::Value& toleration : json::GetArray(spec, {"tolerations"})) {
     pod.tolerations.push_back({std::string(json::GetString(toleration, {"key"})),
@@ -224,7 +241,7 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
   for (const json::Value& gate : json::GetArray(spec, {"schedulingGates"})) {
     pod.scheduling_gates.emplace_back(json::GetString(gate, {"name"}));
   }
-  ReadAffinity(spec, pod);
+  ReadAffinity(spec, namespaces, pod);
 }
 
 sched::PodPhase ToPhase(const json::Value& pod, bool bound) {
@@ -430,7 +447,24 @@ void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::P
   }
 }
 
-sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project) {
+std::vector<std::string> SelectNamespaces(const json::Value& selector,
+                                          const std::vector<const json::Value*>& namespaces) {
+  static const json::Value kNoLabels = json::Object{};
+  std::vector<std::string> names;
+  const auto parsed = api::LabelSelector::FromJson(&selector);
+  if (!parsed.ok()) return names;
+  for (const json::Value* each : namespaces) {
+    const json::Value* labels = json::Find(*each, {"metadata", "labels"});
+    if (parsed->Matches(labels != nullptr ? *labels : kNoLabels)) {
+      names.emplace_back(api::Name(*each));
+    }
+  }
+  return names;
+}
+
+sched::PodInfo ToPodInfo(const json::Value& pod,
+                         std::string_view namespace_project,
+                         const NamespacesOf& namespaces) {
   const json::Value& spec = api::Spec(pod);
   sched::PodInfo out;
   out.key = api::KeyOf(pod);
@@ -443,7 +477,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   out.queue = namespace_project.empty() ? api::Label(pod, api::keys::kProject) : namespace_project;
   out.user = api::Annotation(pod, api::keys::kUser);
   out.requests = HeldRequests(pod);
-  ReadConstraints(spec, out);
+  ReadConstraints(spec, namespaces, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   // A job that fails again and again takes no places of others for a while; its controller removes
   // the annotation.

@@ -24,9 +24,17 @@ std::pair<std::string, std::string> SplitKey(std::string_view key);
 using FindObject = std::function<const json::Value*(std::string_view)>;
 
 sched::NodeInfo ToNodeInfo(const json::Value& node);
+// Names of the namespaces with labels that a namespaceSelector matches.
+using NamespacesOf = std::function<std::vector<std::string>(const json::Value& selector)>;
+// These of the namespaces.
+std::vector<std::string> SelectNamespaces(const json::Value& selector,
+                                          const std::vector<const json::Value*>& namespaces);
 // What is in a project's namespace is charged to that project, whatever it says itself: else
-// anybody could use what others are due. Elsewhere it says which.
-sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project = {});
+// anybody could use what others are due. Elsewhere it says which. `namespaces` is asked for each
+// namespaceSelector that says something; without it such a selector means all of them.
+sched::PodInfo ToPodInfo(const json::Value& pod,
+                         std::string_view namespace_project = {},
+                         const NamespacesOf& namespaces = {});
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const FindObject& priority_classes,
                              std::string_view namespace_project = {});

@@ -148,6 +148,30 @@ TEST(SchedConvert, TermsAboutPodsTakeLabelsOfThePodItself) {
   EXPECT_FALSE(sched::MatchesAll({{"tenant", "a"}}, terms[2].selector)) << "no selector: no pod";
 }
 
+TEST(SchedConvert, NamespacesAreSelectedByTheirLabels) {
+  const auto pod = json::Parse(R"({"spec":{"affinity":{"podAffinity":{
+      "requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"z","namespaces":["listed"],"labelSelector":{},
+         "namespaceSelector":{"matchLabels":{"tenant":"a"}}},
+        {"topologyKey":"z","labelSelector":{},
+         "namespaceSelector":{"matchLabels":{"tenant":"none"}}},
+        {"topologyKey":"z","labelSelector":{},"namespaceSelector":{}},
+        {"topologyKey":"z","labelSelector":{}}]}}}})");
+  const auto ours = json::Parse(R"({"metadata":{"name":"ours","labels":{"tenant":"a"}}})");
+  const auto theirs = json::Parse(R"({"metadata":{"name":"theirs"}})");
+  ASSERT_TRUE(pod.ok() && ours.ok() && theirs.ok());
+  const auto namespaces = [&](const json::Value& selector) {
+    return SelectNamespaces(selector, {&*ours, &*theirs});
+  };
+  const auto terms = ToPodInfo(*pod, {}, namespaces).required_affinity;
+  ASSERT_EQ(terms.size(), 4u);
+  EXPECT_EQ(terms[0].namespaces, (std::vector<std::string>{"listed", "ours"}));
+  EXPECT_EQ(terms[1].namespaces, std::vector<std::string>{""}) << "not the pod's own";
+  EXPECT_TRUE(terms[2].all_namespaces);
+  EXPECT_TRUE(terms[3].namespaces.empty()) << "the pod's own";
+  for (size_t i : {0, 1, 3}) EXPECT_FALSE(terms[i].all_namespaces);
+}
+
 TEST(SchedConvert, PhasesOfPods) {
   auto phase = [](std::string_view text) {
     auto pod = json::Parse(text);

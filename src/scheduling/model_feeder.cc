@@ -40,6 +40,7 @@ ModelFeeder::ModelFeeder(const controllers::Context& context,
       claims_(context.informers.Of(client::resources::kPersistentVolumeClaims)),
       volumes_(context.informers.Of(client::resources::kPersistentVolumes)),
       classes_(context.informers.Of(client::resources::kStorageClasses)),
+      namespaces_(context.informers.Of(client::resources::kNamespaces)),
       kept_(context.executor, [this](const std::string& key) { GiveUpRoom(key); }) {}
 
 void ModelFeeder::Watch() {
@@ -48,6 +49,7 @@ void ModelFeeder::Watch() {
   WatchGroups();
   WatchPods();
   WatchVolumes();
+  WatchNamespaces();
   devices_.Watch({.node_changed =
                       [this](const std::string& name) {
                         if (const auto node = nodes_.Get(name)) OnNode(*node);
@@ -115,6 +117,7 @@ void ModelFeeder::WatchPods() {
       [this](const json::SharedValue& pod) {
         const std::string key = api::KeyOf(*pod);
         devices_.OnPodDeleted(*pod);
+        selecting_.erase(key);
         if (hooks_.deleted(key) || kept_.Keeps(key, api::Uid(*pod))) return;
         model_.RemovePod(key);
         hooks_.changed();
@@ -171,6 +174,26 @@ void ModelFeeder::WatchVolumes() {
   }
 }
 
+std::vector<std::string> ModelFeeder::NamespacesWith(const json::Value& selector) const {
+  std::vector<const json::Value*> all;
+  for (const auto& [name, object] : namespaces_.objects()) all.push_back(object.get());
+  return sched_inputs::SelectNamespaces(selector, all);
+}
+
+// What pods' terms select by the labels of namespaces changes with these, for pods on nodes, too.
+void ModelFeeder::WatchNamespaces() {
+  const auto again = [this] {
+    for (const std::string& key : std::set<std::string, std::less<>>(selecting_)) {
+      if (const json::SharedValue pod = pods_.Get(key)) OnPod(*pod);
+    }
+  };
+  const auto one = [again](const json::SharedValue&) { again(); };
+  const auto changed = [again](const json::SharedValue& was, const json::SharedValue& is) {
+    if (api::Labels(*was) != api::Labels(*is)) again();
+  };
+  namespaces_.AddHandlers({.on_add = one, .on_update = changed, .on_delete = one});
+}
+
 void ModelFeeder::OnPod(const json::Value& pod) {
   const std::string key = api::KeyOf(pod);
   const std::string* binding = hooks_.open_binding(key);
@@ -182,7 +205,14 @@ void ModelFeeder::OnPod(const json::Value& pod) {
 
 void ModelFeeder::Tell(const json::Value& pod) {
   uint64_t before = model_.version();
-  sched::PodInfo info = sched_inputs::ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
+  const std::string key = api::KeyOf(pod);
+  selecting_.erase(key);
+  const auto namespaces = [&](const json::Value& selector) {
+    selecting_.insert(key);
+    return NamespacesWith(selector);
+  };
+  sched::PodInfo info =
+      sched_inputs::ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)), namespaces);
   info.ours = names_.contains(api::SchedulerName(pod));
   auto find = [](const client::Informer& informer) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };

@@ -60,6 +60,8 @@ class ModelFeeder {
   void TakeKeptRoom(const std::string& key, const json::Value& pod);
   void GiveUpRoom(const std::string& key);
   void WatchVolumes();
+  void WatchNamespaces();
+  std::vector<std::string> NamespacesWith(const json::Value& selector) const;
   void WatchNodes();
   void WatchQueues();
   void WatchGroups();
@@ -86,7 +88,9 @@ class ModelFeeder {
   client::Informer& claims_;
   client::Informer& volumes_;
   client::Informer& classes_;
+  client::Informer& namespaces_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
+  std::set<std::string, std::less<>> selecting_;  // pods whose terms select namespaces by labels
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<bool(const json::Value& pod)> held_;
   KeptRooms kept_;

@@ -64,6 +64,40 @@ TEST(Bindings, ManyAreMadeTogether) {
   for (const auto& [node, pods] : on) EXPECT_LE(pods, 110) << node;
 }
 
+// A pod that keeps away from other tenants' namespaces stays away as these get and lose the label.
+TEST_F(SchedulerLoopTest, TermsFollowTheLabelsOfNamespaces) {
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kNodes, "node-a",
+                         "metadata: {labels: {kubernetes.io/hostname: node-a}}")
+                  .ok());
+  for (const char* ns : {"own", "other"}) {
+    cluster_.Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", ns,
+                           ", labels: {tenant: ", ns, "}}}"));
+  }
+  const auto pod = [&](const std::string& ns, const std::string& name) {
+    cluster_.Create(StrCat(
+        "{apiVersion: v1, kind: Pod, metadata: {name: ", name, ", namespace: ", ns,
+        "}, spec: {schedulerName: swell, affinity: {podAntiAffinity: "
+        "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, "
+        "labelSelector: {}, namespaceSelector: {matchExpressions: [{key: tenant, operator: NotIn, "
+        "values: [own]}]}}]}}, containers: [{name: c, image: x}]}}"));
+  };
+  const auto runs = [&](const std::string& key) {
+    return cluster_.Until([&] { return cluster_.PodPhase(key) == "Running"; });
+  };
+  pod("own", "first");
+  pod("own", "second");
+  EXPECT_TRUE(runs("own/first"));
+  EXPECT_TRUE(runs("own/second")) << "its own namespace is not one of the others'";
+  pod("other", "third");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedScheduling", "third") > 0; }));
+  EXPECT_EQ(cluster_.PodPhase("other/third"), "Pending");
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kNamespaces, "other", "metadata: {labels: {tenant: own}}")
+          .ok());
+  EXPECT_TRUE(runs("other/third"));
+}
+
 // The pod that gets the room next does not wait for the hour of grace that another user chose.
 TEST_F(SchedulerLoopTest, ADeletedPodKeepsAnothersRoomTenMinutesAtMost) {
   cluster_.agents->stop_after = std::chrono::hours(1);

@@ -28,6 +28,7 @@ namespace {
 using ByKind = std::map<std::string, std::vector<const json::Value*>, std::less<>>;
 
 constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+    {"", "Namespace"},
     {"", "Node"},
     {"", "Pod"},
     {"", "PersistentVolume"},
@@ -305,7 +306,8 @@ class Reader {
               json::GetObject(container, {"resources", list}));
         }
       }
-      sched::PodInfo pod = sched_inputs::ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
+      sched::PodInfo pod =
+          sched_inputs::ToPodInfo(*it, ProjectOf(api::Namespace(*it)), NamespacesOfState());
       pod.ours = out.settings.names.contains(api::SchedulerName(*it));
       TakePriority(*it, pod);
       const auto group = groups.find(pod.group);
@@ -324,6 +326,15 @@ class Reader {
       out.pods.push_back(std::move(pod));
     }
     for (const json::Value* it : by_kind_["PodDisruptionBudget"]) ReadBudget(*it, out);
+  }
+
+  // A state that somebody wrote may have pods and no namespaces.
+  sched_inputs::NamespacesOf NamespacesOfState() {
+    const std::vector<const json::Value*>& all = by_kind_["Namespace"];
+    if (all.empty()) return {};
+    return [&all](const json::Value& selector) {
+      return sched_inputs::SelectNamespaces(selector, all);
+    };
   }
 
   void CheckPodSet(const json::Value& object,
