@@ -1,9 +1,11 @@
 #include "cli/no_role.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/strings.h"
+#include "cli/cluster.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
 
@@ -70,6 +72,29 @@ Status WithOtherRole(Api& api,
              project, " --member ", user, "=researcher\n  The server said: ", said));
 }
 
+// What everybody should be able to read, of kinds without a namespace: no role of a namespace
+// helps.
+Status WithClusterRole(Session& session,
+                       const Status& status,
+                       const std::string& verb,
+                       const std::string& resource) {
+  constexpr std::string_view kRead[] = {"nodes", "projects", "nodepools", "topologies"};
+  const bool known = std::find(std::begin(kRead), std::end(kRead), resource) != std::end(kRead);
+  const bool reads = verb == "get" || verb == "list" || verb == "watch";
+  const bool everywhere = status.message().find(" at the cluster scope") != std::string::npos;
+  auto api = session.Server();
+  if (!known || !reads || !everywhere || !api.ok()) return status;
+  const auto version = (*api)->CallObject({.method = "GET", .path = "/version"});
+  if (!version.ok()) return status;
+  const bool own = IsEmbedded(json::GetString(**version, {"gitVersion"}));
+  return Status(Code::kForbidden,
+                StrCat("you may not read the cluster's ", resource,
+                       "\n  An administrator of the cluster lets all users: kubectl create "
+                       "clusterrolebinding swell-users --clusterrole=",
+                       own ? "cluster-viewer" : "swell-cluster-viewer",
+                       " --group=system:authenticated\n  The server said: ", status.message()));
+}
+
 }  // namespace
 
 std::optional<bool> HasRole(Api& api, std::string_view ns) { return MayWithPods(api, "list", ns); }
@@ -80,9 +105,8 @@ Status WithRoleHint(Session& session, const Status& status) {
   const std::string verb = Between(said, "\" cannot ", " resource \"");
   const std::string resource = QuotedAfter(said, " resource ");
   const std::string user = QuotedAfter(said, "User ");
-  if (status.code() != Code::kForbidden || ns.empty() || verb.empty() || resource.empty()) {
-    return status;
-  }
+  if (status.code() != Code::kForbidden || verb.empty() || resource.empty()) return status;
+  if (ns.empty()) return WithClusterRole(session, status, verb, resource);
   auto api = session.Server();
   if (!api.ok()) return status;
   const std::optional<bool> has_role = HasRole(**api, ns);

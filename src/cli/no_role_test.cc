@@ -90,6 +90,43 @@ class RefusesTheAuditLog final : public api::RestHandler {
   }
 };
 
+// Lets nobody read what has no namespace; of the version that it is told.
+class KeepsTheClusterToItself : public api::RestHandler {
+ public:
+  KeepsTheClusterToItself(api::RestHandler& server, std::string version)
+      : server_(server), version_(std::move(version)) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    const std::string resource = request.path.substr(request.path.rfind('/') + 1);
+    const bool kept = resource == "projects" || resource == "nodes";
+    if (!kept && request.path != "/version") {
+      return server_.Handle(std::move(request), std::move(sink));
+    }
+    api::RestResponse response;
+    response.status = kept ? 403 : 200;
+    response.body.push_back(api::MakeChunk(
+        kept ? StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,)",
+                      R"("reason":"Forbidden","message":")", resource,
+                      R"( is forbidden: User \"jane\" cannot list resource \")", resource,
+                      R"(\" in API group \"\" at the cluster scope"})")
+             : StrCat(R"({"gitVersion":")", version_, R"("})")));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  api::RestHandler& server_;
+  const std::string version_;
+};
+class OnKubernetes final : public KeepsTheClusterToItself {
+ public:
+  explicit OnKubernetes(api::RestHandler& server) : KeepsTheClusterToItself(server, "v1.37.2") {}
+};
+class OnOurs final : public KeepsTheClusterToItself {
+ public:
+  explicit OnOurs(api::RestHandler& server) : KeepsTheClusterToItself(server, "v1.37.2+swell") {}
+};
+
 class NoRoleTest : public CliTest {
  protected:
   NoRoleTest() {
@@ -140,6 +177,24 @@ TEST_F(NoRoleTest, OfSeveralRefusedObjectsTheFirstSaysTheWayToARole) {
   EXPECT_NE(first, std::string::npos) << err_;
   EXPECT_EQ(err_.find("\n  An administrator", first + 1), std::string::npos) << err_;
   EXPECT_NE(err_.find("swell: standard input, document 2: "), std::string::npos) << err_;
+}
+
+TEST_F(NoRoleTest, WhatNoRoleOfANamespaceReachesIsGivenToAllUsers) {
+  Behind<OnKubernetes>();
+  for (const auto& [command, resource] :
+       {std::pair(std::vector<std::string>{"runai", "list"}, "projects"),
+        std::pair(std::vector<std::string>{"swell", "top", "node"}, "nodes")}) {
+    EXPECT_EQ(Run(command), 1);
+    EXPECT_EQ(err_, StrCat(command[0], ": you may not read the cluster's ", resource,
+                           "\n  An administrator of the cluster lets all users: kubectl create "
+                           "clusterrolebinding swell-users --clusterrole=swell-cluster-viewer "
+                           "--group=system:authenticated\n  The server said: ",
+                           resource, " is forbidden: User \"jane\" cannot list resource \"",
+                           resource, "\" in API group \"\" at the cluster scope\n"));
+  }
+  Behind<OnOurs>();
+  EXPECT_EQ(Run({"runai", "list"}), 1);
+  EXPECT_NE(err_.find("--clusterrole=cluster-viewer "), std::string::npos) << err_;
 }
 
 TEST_F(NoRoleTest, TheAuditLogIsSaidToBeForAdministrators) {

@@ -274,6 +274,12 @@ void AddPeoplesRoles(std::vector<Value>& out) {
   out.push_back(ClusterRole("swell-view",
                             {{StrCat("swell.dev,", api::JobGroups()), "*", "get,list,watch"}},
                             Object{{key("view"), "true"}}));
+  // Nobody's until an administrator binds it: a role of a namespace does not reach these.
+  out.push_back(ClusterRole("swell-cluster-viewer",
+                            {{"", "nodes", "get,list,watch"},
+                             {"swell.dev", "projects,nodepools,topologies", "get,list,watch"},
+                             {"trainer.kubeflow.org", "clustertrainingruntimes", "get,list,watch"},
+                             {"scheduling.k8s.io", "priorityclasses", "get,list,watch"}}));
 }
 
 }  // namespace
