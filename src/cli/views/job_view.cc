@@ -170,6 +170,11 @@ void AddGroup(JobView& job, json::SharedValue group) {
   if (job.waits.empty() && wants) {
     job.waits = api::StatusMessage(*group);
   }
+  // How many nodes the runtime gives a TrainJob that says no number itself.
+  const bool by_runtime = job.kind->kind == "TrainJob" &&
+                          json::Find(*job.object, {"spec", "trainer", "numNodes"}) == nullptr;
+  const int64_t nodes = api::MinMembers(*group);
+  if (by_runtime && nodes > 0) job.replicas = job.least = job.most = nodes;
   job.group = std::move(group);
 }
 

@@ -26,6 +26,17 @@ TEST_F(ListsTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
   EXPECT_NE(out_.find(" 6      0/2 "), std::string::npos) << out_;
 }
 
+TEST_F(ListsTest, ATrainJobWithoutANumberOfItsOwnHasThatOfItsRuntime) {
+  Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
+      "{runtimeRef: {name: torch-distributed}}}");
+  Create(
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: tj}, spec: {podSets: [{name: "
+      "node, minMember: 3}]}}");
+  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" 0/3 "), std::string::npos) << out_;
+}
+
 TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
   Create(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {template: {spec: "
