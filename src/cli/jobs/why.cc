@@ -20,6 +20,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
@@ -207,6 +208,27 @@ Status ReadOwnQueue(Api& api, WhyFacts& facts) {
   return Status::Ok();
 }
 
+// The scheduler has named the pod's node in the claim; the pod is bound when the claim is.
+void ReadAwaitedVolume(const json::Array& state, WhyFacts& facts) {
+  const json::Value* pod = facts.WaitingPod();
+  if (pod == nullptr) return;
+  for (const api::MountedClaim& mounted : api::MountedClaims(*pod)) {
+    for (const json::Value& claim : state) {
+      const bool its = api::KindOf(claim) == "PersistentVolumeClaim" &&
+                       api::Namespace(claim) == api::Namespace(*pod) &&
+                       api::Name(claim) == mounted.name;
+      const std::string_view node = api::Annotation(claim, api::kSelectedNode);
+      if (!its || node.empty() || api::StatusPhase(claim) == "Bound") continue;
+      const std::string_view maker =
+          api::Annotation(claim, "volume.kubernetes.io/storage-provisioner");
+      facts.awaited_volume =
+          StrCat("its volume on ", node, " (persistentvolumeclaim ", Quote(mounted.name), ")",
+                 maker.empty() ? "" : StrCat(", which ", maker, " is to make"));
+      return;
+    }
+  }
+}
+
 // Users who cannot read the whole cluster get the reasons recorded on the job only.
 Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
   SWELL_ASSIGN_OR_RETURN(answer.facts.nodes, ReadNodes(api));
@@ -214,6 +236,7 @@ Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
   SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
   answer.facts.pools = PoolsOf(state, answer.facts.nodes);
   if (answer.facts.WaitingPod() != nullptr) ReadQueue(state, answer.facts);
+  ReadAwaitedVolume(state, answer.facts);
   SWELL_ASSIGN_OR_RETURN(const WhatIf what_if, WhatIf::Make(session, std::move(state)));
   answer.forecast = ForecastStart(answer.facts, what_if);
   return Status::Ok();

@@ -702,6 +702,9 @@ class WhyReport {
   }
 
   std::string PlacedText() const {
+    if (!facts_.awaited_volume.empty()) {
+      return StrCat("It has a place, and waits for ", facts_.awaited_volume, ".\n");
+    }
     if (!forecast_.now.promised()) return "The scheduler is about to place it.\n";
     std::string pods;
     for (const Outcome::Victim& victim : forecast_.now.victims) {

@@ -609,6 +609,29 @@ TEST_F(WhyTest, RoomThatWasPromisedBeforeNeedsNoChange) {
       << out_;
 }
 
+TEST_F(WhyTest, AVolumeThatIsBeingMadeIsWaitedFor) {
+  env_.what_if.simulate = [](const StateView&, WallTime) {
+    return json::Value(json::Object{
+        {"cycles",
+         json::Array{json::Object{
+             {"decisions", json::Array{json::Object{
+                               {"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}}}}}}});
+  };
+  Create(
+      "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, annotations: "
+      "{volume.kubernetes.io/selected-node: node-1, "
+      "volume.kubernetes.io/storage-provisioner: disk.example.com}}, spec: {accessModes: "
+      "[ReadWriteOnce], storageClassName: disk, resources: {requests: {storage: 1Gi}}}}");
+  GpuPod("p",
+         "schedulerName: swell, volumes: [{name: v, persistentVolumeClaim: {claimName: data}}], ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_TRUE(
+      out_.ends_with("It has a place, and waits for its volume on node-1 "
+                     "(persistentvolumeclaim \"data\"), which disk.example.com is to "
+                     "make.\n"))
+      << out_;
+}
+
 TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   GpuPod("p", "schedulerName: swell, ");
   GpuPod("q", "schedulerName: swell, nodeName: node-1, ", ", labels: {swell.dev/pod-group: g}");

@@ -10,6 +10,9 @@
 
 namespace swell::api {
 
+// The annotation of a claim that names the node for which its volume is to be made.
+inline constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
+
 struct MountedClaim {
   std::string name;
   // The ephemeral volume's; null: the pod names a claim that somebody else made.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "json/value.h"
+#include "kube/api/objects/pod_claims.h"
 
 namespace swell::controllers {
 
@@ -18,7 +19,7 @@ bool WaitsForConsumer(const json::Value& storage_class);
 bool AwaitsNode(const json::Value& claim, const json::Value* storage_class);
 // The node that it names; empty: none yet.
 std::string_view SelectedNode(const json::Value& claim);
-inline constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
+using api::kSelectedNode;
 inline constexpr char kNoProvisioner[] = "kubernetes.io/no-provisioner";
 // Why the volume cannot be the claim's, in the words of its events; "" when it can.
 std::string WhyNotFor(const json::Value& volume, const json::Value& claim);
