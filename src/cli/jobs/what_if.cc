@@ -23,6 +23,7 @@ struct Listed {
 
 const std::vector<Listed>& StateKinds() {
   static const std::vector<Listed>* kinds = new std::vector<Listed>{
+      {client::resources::kNamespaces, "Namespace"},
       {client::resources::kNodes, "Node"},
       {client::resources::kPriorityClasses, "PriorityClass"},
       {client::resources::kNodePools, "NodePool"},
