@@ -86,7 +86,7 @@ void ReadStart(const json::Value& job, const JobKindInfo& kind, JobView& view) {
   if (!view.ended && view.status == "Failed") {
     if (const auto failed = api::FindCondition(job, "Failed")) view.ended = failed->Since();
   }
-  if (kind.kind == "Job" && view.status == "Pending" && view.started &&
+  if (kind.is_batch() && view.status == "Pending" && view.started &&
       json::GetInt(job, {"status", "active"}) > 0) {
     view.status = "Running";
   }
@@ -180,7 +180,7 @@ void AddGroup(JobView& job, json::SharedValue group) {
 
 // Kubernetes counts a batch Job's pods that wait for a node as active, too.
 void ReadPlaces(JobView& job) {
-  if (job.kind->kind != "Job" || job.status != "Running") return;
+  if (!job.kind->is_batch() || job.status != "Running") return;
   const json::Value* waiting = nullptr;
   for (const json::SharedValue& pod : job.pods) {
     if (api::HasEnded(*pod) || api::IsDeleting(*pod)) continue;
@@ -413,7 +413,7 @@ void ReadFirstFailure(JobView& job) {
   job.failure = api::FailureOfJob(*job.object);
   if (job.failure) return ReadWhetherItSettles(job);
   if (job.status == "Succeeded") return;
-  if (job.kind->kind == "Job" && !job.over()) return ReadFailureOfLastTry(job);
+  if (job.kind->is_batch() && !job.over()) return ReadFailureOfLastTry(job);
   job.failure = api::FirstFailure(job.pods, WallTime());
   if (!job.failure) return;
   // Without the time of the cluster nobody knows which of them have recovered.
@@ -504,7 +504,7 @@ std::string JobView::Reason() const {
 }
 
 std::string JobView::LeftText() const {
-  if (over() || kind->kind == "Job" || RunningPods() == 0) return "";
+  if (over() || kind->is_batch() || RunningPods() == 0) return "";
   std::vector<std::string> left;
   for (const json::SharedValue& pod : pods) {
     if (api::Phase(*pod) == "Succeeded") left.emplace_back(api::Name(*pod));
@@ -778,7 +778,7 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
     ReadFailure(view);
     if (view.failure && view.failure->repeats()) view.message = view.failure->Sentence();
     // Kubernetes' own controller says that it gave up, and not why.
-    if (view.kind->kind == "Job" && view.status == "Failed" && view.failure &&
+    if (view.kind->is_batch() && view.status == "Failed" && view.failure &&
         view.message.find(view.failure->member) == std::string::npos) {
       view.message += StrCat(view.message.empty() ? "" : ". ", view.failure->Sentence());
     }

@@ -25,6 +25,9 @@ struct JobKindInfo {
   std::string roles;
   std::string suspend;   // path below spec
   std::string workload;  // the class of all its jobs; empty: each job's label says it
+
+  // Kubernetes' own Job, whose controller tries again with other pods. Volcano's has its name.
+  bool is_batch() const { return resource.group == "batch" && kind == "Job"; }
 };
 const std::vector<JobKindInfo>& JobKinds();
 // Null: it is not a kind of Swell's jobs. Another version of the same kind is another operator's.

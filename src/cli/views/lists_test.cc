@@ -86,6 +86,29 @@ TEST_F(ListsTest, AJobThatWasPreemptedAndHasItsPlacesAgainIsStarting) {
   shows("Pending");
 }
 
+TEST_F(ListsTest, AVolcanoJobRunsOnWithoutAPodThatFailed) {
+  Create(
+      "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: vj}, spec: {tasks: "
+      "[{name: w, replicas: 2, template: {spec: {containers: [{name: c, image: i}]}}}]}}");
+  const std::string path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/vj";
+  const auto job = server_.Send(server_.Request("GET", path));
+  for (int i = 0; i < 2; ++i) {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: vj-w-", i,
+                  ", ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: "
+                  "vj, controller: true, uid: ",
+                  job.Str({"metadata", "uid"}),
+                  "}]}, spec: {nodeName: n1, restartPolicy: Never, containers: [{name: c, image: "
+                  "i}]}}"));
+  }
+  Status("/api/v1/namespaces/default/pods/vj-w-0",
+         R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","image":"i","imageID":"",)"
+         R"("ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1}}}]}})");
+  Status("/api/v1/namespaces/default/pods/vj-w-1", R"({"status":{"phase":"Running"}})");
+  Status(path, R"({"status":{"conditions":[{"type":"Running","status":"True"}]}})");
+  ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find(" Running "), std::string::npos) << out_;
+}
+
 TEST_F(ListsTest, AResizeThatTheNodeCanNeverGiveTakesNothingOfIt) {
   Create(
       "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4}, "
