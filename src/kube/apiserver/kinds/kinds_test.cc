@@ -326,6 +326,19 @@ TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
   EXPECT_EQ(server.Get(kubedl + "/resnet").status, 404);
 }
 
+TEST_F(KindsTest, AnElasticDLJobOfKubedlsIsFoundByThePlainWord) {
+  const std::string own = "/apis/elasticdl.org/v1alpha1/namespaces/default/elasticdljobs";
+  const std::string kubedl = "/apis/training.kubedl.io/v1alpha1/namespaces/default/elasticdljobs";
+  ASSERT_EQ(
+      server
+          .Post(kubedl, R"({"apiVersion":"training.kubedl.io/v1alpha1","kind":"ElasticDLJob",)"
+                        R"("metadata":{"name":"mnist"},"spec":{"elasticdlReplicaSpecs":{"Master":)"
+                        R"({"template":{"spec":{"containers":[{"name":"c","image":"x"}]}}}}}})")
+          .status,
+      201);
+  EXPECT_EQ(server.Get(own + "/mnist").Str({"apiVersion"}), "training.kubedl.io/v1alpha1");
+}
+
 TEST(Bootstrap, RolesOfAnEarlierVersionGetTheRulesThatTheyLack) {
   const std::string path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-viewer";
   TestServer server;

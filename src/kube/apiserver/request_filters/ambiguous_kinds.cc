@@ -1,11 +1,14 @@
 #include "kube/apiserver/request_filters/ambiguous_kinds.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/strings.h"
 
 namespace swell::apiserver {
 namespace {
 
-constexpr std::string_view kFirst = "kubeflow.org";
+constexpr std::array<std::string_view, 2> kFirst = {"elasticdl.org", "kubeflow.org"};
 constexpr std::string_view kOther = "training.kubedl.io";
 
 bool HasAny(const Core& core, const api::KindInfo& kind, const std::string& ns) {
@@ -25,7 +28,9 @@ std::string NameSelected(const Query& query) {
 
 void ResolveAmbiguousKind(const Core& core, std::string_view verb, Call& call) {
   RequestInfo& info = call.info;
-  if (info.group != kFirst || verb == "create") return;
+  if (std::find(kFirst.begin(), kFirst.end(), info.group) == kFirst.end() || verb == "create") {
+    return;
+  }
   api::KindPtr first = core.scheme->StorageKind(info.group, info.resource);
   api::KindPtr other = core.scheme->StorageKind(kOther, info.resource);
   if (!first || !other || !other->served) return;

@@ -1,7 +1,7 @@
 // Kinds of two groups that share their name: PyTorchJob, TFJob, XGBoostJob and MPIJob are
-// Kubeflow's and KubeDL's. kubectl takes the plain word `pytorchjob` for the first group's; where
-// only the other group has the object of that name, or objects in that namespace to show in a
-// table, it is the other that people mean.
+// Kubeflow's and KubeDL's, and ElasticDLJob is of elasticdl.org and KubeDL's. kubectl takes the
+// plain word `pytorchjob` for the first group's; where only the other group has the object of that
+// name, or objects in that namespace to show in a table, it is the other that people mean.
 //
 // What programs see is not touched: lists and watches of all objects are those of their group.
 //
