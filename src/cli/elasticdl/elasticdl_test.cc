@@ -251,6 +251,21 @@ TEST_F(ElasticdlTest, AModelThatIsNotInTheZooIsRefusedAtOnce) {
   EXPECT_TRUE(out_.ends_with(" sends 1 Python file along.\n")) << out_;
 }
 
+TEST_F(ElasticdlTest, AFolderThatHasModelsGetsNoExample) {
+  const auto init = [this](const std::string& folder) {
+    return Run({"elasticdl", "zoo", "init", "--model_zoo=" + folder, "--base_image=i",
+                "--local_pkg_dir=./build", "--extra_pypi_index=u"});
+  };
+  ASSERT_EQ(init(models_.path()), 0) << err_;
+  EXPECT_EQ(out_, StrCat(models_.path(), " has 1 Python file: elasticdl train --model_zoo=",
+                         models_.path(), " sends the models along.\n"));
+  EXPECT_FALSE(FileExists(models_.File("model.py")));
+  const std::string fresh = models_.File("fresh");
+  ASSERT_EQ(init(fresh), 0) << err_;
+  EXPECT_TRUE(FileExists(fresh + "/model.py"));
+  ASSERT_EQ(init(fresh), 0) << err_;
+}
+
 TEST_F(ElasticdlTest, AModelOfAnotherFrameworkIsRefusedAtOnce) {
   const auto train = [this](std::string_view text) {
     EXPECT_TRUE(WriteFileAtomically(model_, text).ok());

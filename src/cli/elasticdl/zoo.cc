@@ -41,12 +41,24 @@ class InitAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Text("--model_zoo", &folder_, "DIR", "directory (default: the current one)");
     flags.Text("--base_image", &image_, "IMAGE", "image of the jobs");
-    flags.Text("--extra_pypi_index", &ignored_, "URL", "accepted for compatibility").hidden = true;
-    flags.Text("--cluster_spec", &ignored_, "FILE", "accepted for compatibility").hidden = true;
+    for (const char* name : {"--extra_pypi_index", "--cluster_spec", "--local_pkg_dir"}) {
+      flags.Text(name, &ignored_, "TEXT", "accepted for compatibility").hidden = true;
+    }
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) folder_ = words[0];
     const std::string path = StrCat(folder_, "/model.py");
+    // A folder that has models needs no example beside them.
+    JobFlags models;
+    models.model_zoo = folder_;
+    models.model_def = "any";
+    const auto parts = ReadModel(models);
+    if (parts.ok() && !parts->empty()) {
+      session.OutLine(
+          StrCat(folder_, " has ", parts->size(), " Python file", parts->size() == 1 ? "" : "s",
+                 ": elasticdl train --model_zoo=", folder_, " sends the models along."));
+      return 0;
+    }
     if (FileExists(path)) return Status(Code::kAlreadyExists, StrCat(path, " is there already"));
     SWELL_RETURN_IF_ERROR(MakeDirs(folder_));
     SWELL_RETURN_IF_ERROR(WriteFileAtomically(path, kModel));
