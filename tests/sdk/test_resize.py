@@ -196,6 +196,15 @@ class GroupTest(unittest.TestCase):
         self.assertEqual(self.group.agree(False, 19, save=True), ((), True, False, True))
 
 
+class LauncherTest(unittest.TestCase):
+    def test_an_address_of_the_scripts_own_is_told(self):
+        env = swell.Env(world=2, under_agent=True, master_addr="127.0.0.1", master_port=support.free_port())
+        text = f"^nobody listens at MASTER_ADDR:MASTER_PORT, 127.0.0.1:{env.master_port}: the launcher sets both"
+        with mock.patch.dict(os.environ, {"TORCHELASTIC_USE_AGENT_STORE": "True"}):
+            with self.assertRaisesRegex(RuntimeError, text):
+                resize.init_group(env, "gloo", None)
+
+
 class LossTest(ElasticTest):
     """A member that dies in the middle of a step: by a kill -9, or by a notice that is shorter than the step."""
 

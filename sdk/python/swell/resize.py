@@ -17,6 +17,7 @@ What always holds:
 """
 
 import atexit
+import os
 import socket
 import sys
 import threading
@@ -30,6 +31,7 @@ from swell.peers import Peers
 from swell.rendezvous import RendezvousClient, RendezvousServer
 
 _STORE_TIMEOUT = timedelta(seconds=20)
+_STORE_SECONDS = 5.0
 _FORMED_KEY = "swell/formed"
 _DEPARTURE_SECONDS = 5.0
 # The end of a broken group takes milliseconds, unless gloo has forgotten one of its collectives.
@@ -470,6 +472,28 @@ def check_group(env):
             f"this job has {env.world} ranks and no process group: wrap the model with job.parallel(model) before "
             "job.batches or job.restore, or call torch.distributed.init_process_group"
         )
+
+
+def init_group(env, backend, timeout):
+    """torch's own group, for ranks that their launcher starts again if one of them is lost."""
+    import torch.distributed as dist
+
+    if env.under_agent and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        _check_store(env)
+    dist.init_process_group(backend, timeout=timeout)
+
+
+def _check_store(env):
+    # The launcher's store is there before its workers. torch would wait for another one until its time-out.
+    try:
+        socket.create_connection((env.master_addr, env.master_port), _STORE_SECONDS).close()
+    except ConnectionRefusedError:
+        raise RuntimeError(
+            f"nobody listens at MASTER_ADDR:MASTER_PORT, {env.master_addr}:{env.master_port}: the launcher sets both "
+            "variables, so delete the script's lines that do"
+        ) from None
+    except OSError:
+        pass  # the other machine is slow, or its name is not known yet: torch tries again
 
 
 def initialized():

@@ -35,7 +35,7 @@ from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import (
-    Group, LostPeer, at_clean_exit, check_group, destroy_group, finish, initialized, is_lost_peer,
+    Group, LostPeer, at_clean_exit, check_group, destroy_group, finish, init_group, initialized, is_lost_peer,
 )
 from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars, rates_of
@@ -188,9 +188,7 @@ class Job:
         elif self.env.elastic or (self.env.distributed and self._wrappers and not self.env.under_agent):
             self._join_group()
         elif self.env.distributed and self._wrappers:
-            import torch.distributed as dist
-
-            dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
+            init_group(self.env, self.backend or _backend(), self._timeout)
             at_clean_exit(self._destroy_group)
         if self._group is None:
             for wrapper in self._wrappers:
