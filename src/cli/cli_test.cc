@@ -112,6 +112,21 @@ TEST_F(CliTest, PartsOfGpuTimeAreOneWhole) {
   EXPECT_NE(out_.find("0% productive; 70% lost work, 30% starting"), std::string::npos) << out_;
 }
 
+TEST_F(CliTest, SuspendSaysThatAJobReportedNoCheckpoint) {
+  ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "train"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "get", "pytorchjob", "net", "-o", "jsonpath={.metadata.uid}"}), 0);
+  Create(
+      StrCat("{apiVersion: v1, kind: Pod, metadata: {name: net-master-0, ownerReferences: "
+             "[{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: net, uid: ",
+             out_, "}]}, spec: {nodeName: node-1, containers: [{name: pytorch, image: i}]}}"));
+  Status("/api/v1/namespaces/default/pods/net-master-0", R"({"status":{"phase":"Running"}})");
+  ASSERT_EQ(Run({"swell", "suspend", "net"}), 0) << err_;
+  EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net suspended\n");
+  EXPECT_TRUE(err_.starts_with("net reported no checkpoint: unless its script saves")) << err_;
+  ASSERT_EQ(Run({"swell", "suspend", "net"}), 0) << err_;
+  EXPECT_EQ(err_, "") << "nothing is lost any more";
+}
+
 TEST_F(CliTest, DescribeSaysAFailureOnce) {
   ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "false"}), 0) << err_;
   const api::Failure failure{.member = "net-master-0",
