@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::autoscaling {
 namespace {
@@ -42,20 +43,17 @@ JobScaler::JobScaler(controllers::Context context,
       events_(controllers::MakeRecorder(context_, "autoscaler")),
       resource_(std::move(resource)),
       jobs_(context_.informers.Of(resource_)),
-      queue_(context_.executor,
-             context_.metrics,
-             StrCat(queue, "-", resource_.GroupResource()),
-             kLooksAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(controllers::MakeQueue(context_,
+                                    StrCat(queue, "-", resource_.GroupResource()),
+                                    kLooksAtOnce,
+                                    this,
+                                    &JobScaler::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "autoscaler") {
   controllers::Follow(jobs_, controllers::Queued(queue_),
                       [this](const json::SharedValue& job) { Forget(api::KeyOf(*job)); });
 }
 
 void JobScaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
     return done(Duration::zero());

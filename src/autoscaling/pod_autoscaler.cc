@@ -13,6 +13,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/cluster_resources.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 
 namespace swell::autoscaling {
@@ -208,13 +209,8 @@ PodAutoscaler::PodAutoscaler(controllers::Context context, const api::Scheme& sc
       autoscalers_(context_.informers.Of(client::resources::kPodAutoscalers)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(controllers::MakeRecorder(context_, "horizontal-pod-autoscaler")),
-      queue_(context_.executor,
-             context_.metrics,
-             "horizontalpodautoscalers",
-             kLooksAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(controllers::MakeQueue(
+          context_, "horizontalpodautoscalers", kLooksAtOnce, this, &PodAutoscaler::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "horizontal-pod-autoscaler") {
   controllers::Follow(
       autoscalers_, controllers::Queued(queue_),
@@ -222,7 +218,6 @@ PodAutoscaler::PodAutoscaler(controllers::Context context, const api::Scheme& sc
 }
 
 void PodAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue autoscaler = autoscalers_.Get(key);
   if (!autoscaler || api::IsDeleting(*autoscaler)) return done(Duration::zero());
   Known& known = known_[key];

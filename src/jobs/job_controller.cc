@@ -14,6 +14,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::jobs {
 namespace {
@@ -221,13 +222,8 @@ JobController::JobController(controllers::Context context, std::unique_ptr<JobKi
                  if (pass.vanished_seen) disruptions_.Forget(pass.uid());
                },
            .on_again = [this](const std::string& key) { queue_.Add(key); }}),
-      queue_(context_.executor,
-             context_.metrics,
-             kind_->resource().GroupResource(),
-             64,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }) {
+      queue_(controllers::MakeQueue(
+          context_, kind_->resource().GroupResource(), 64, this, &JobController::Reconcile)) {
   controllers::Follow(jobs_, controllers::Queued(queue_),
                       [this](const json::SharedValue& job) { OnJobGone(*job); });
   controllers::Follow(
@@ -263,7 +259,6 @@ void JobController::OnPodGone(const json::SharedValue& pod) {
 }
 
 void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job)) return done(Duration::zero());
   auto pass = std::make_shared<JobPass>(*kind_);

@@ -4,6 +4,7 @@
 #include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 
 namespace swell::projects {
@@ -57,12 +58,7 @@ JobAccounts::JobAccounts(controllers::Context context)
     : context_(std::move(context)),
       projects_(context_.informers.Of(client::resources::kProjects)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
-      queue_(
-          context_.executor,
-          context_.metrics,
-          "job-accounts",
-          1,
-          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      queue_(controllers::MakeQueue(context_, "job-accounts", 1, this, &JobAccounts::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "job-accounts") {
   auto look = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kDelay); };
   controllers::Follow(projects_, look, look);
@@ -106,7 +102,6 @@ void JobAccounts::Reconcile(client::WorkQueue::Done done) {
   for (const auto& known : known_) {
     if (!known->synced()) return done(controllers::kNotSynced);
   }
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   std::vector<Objects> wanted = Wanted();
   auto writes = controllers::MakeBatch(std::move(done));
   for (size_t i = 0; i < known_.size(); ++i) Apply(*known_[i], std::move(wanted[i]), writes);

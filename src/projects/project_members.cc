@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -52,11 +53,7 @@ ProjectMembers::ProjectMembers(controllers::Context context)
                 context_.random.Next()),
       events_(controllers::MakeRecorder(context_, "project-members")),
       queue_(
-          context_.executor,
-          context_.metrics,
-          "project-members",
-          1,
-          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+          controllers::MakeQueue(context_, "project-members", 1, this, &ProjectMembers::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "project-members") {
   auto look = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kDelay); };
   controllers::Follow(projects_, look, look);
@@ -98,7 +95,7 @@ void ProjectMembers::AddBindings(const json::Value& project, Bindings& to) const
 }
 
 void ProjectMembers::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced() || !bindings_.synced()) return done(controllers::kNotSynced);
+  if (!bindings_.synced()) return done(controllers::kNotSynced);
   Bindings wanted = Wanted();
   auto writes = controllers::MakeBatch(std::move(done));
   for (const auto& [key, known] : bindings_.objects()) {

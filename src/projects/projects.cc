@@ -9,6 +9,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
+#include "kube/controllers/queue.h"
 #include "sched_inputs/project_shares.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -140,12 +141,7 @@ ProjectController::ProjectController(controllers::Context context,
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
       policies_(context_.informers.Of(client::resources::kNetworkPolicies)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(
-          context_.executor,
-          context_.metrics,
-          "projects",
-          1,
-          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      queue_(controllers::MakeQueue(context_, "projects", 1, this, &ProjectController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
   // Users continue in the new project's namespace; but its children may follow right behind it.
@@ -163,7 +159,6 @@ void ProjectController::OnCycle() {
 }
 
 void ProjectController::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
     parents.insert(api::ParentOfProject(*project));

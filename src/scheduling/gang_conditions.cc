@@ -6,6 +6,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/gang_tree.h"
@@ -40,13 +41,8 @@ GangConditions::GangConditions(controllers::Context context,
                                std::function<void(const std::string& group)> reread)
     : context_(std::move(context)),
       reread_(std::move(reread)),
-      queue_(context_.executor,
-             context_.metrics,
-             "gang-conditions",
-             16,
-             [this](const std::string& key, const client::WorkQueue::Done& done) {
-               Reconcile(key, done);
-             }),
+      queue_(controllers::MakeQueue(
+          context_, "gang-conditions", 16, this, &GangConditions::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "gang-conditions") {
   if (!context_.informers.Serves(Gangs())) return;
   gangs_ = &context_.informers.Of(Gangs());
@@ -127,7 +123,6 @@ json::SharedValue GangConditions::GroupFor(const json::Value& gang, bool composi
 }
 
 void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const bool composite = key.starts_with(kComposite);
   const json::SharedValue gang =
       composite ? composites_->Get(key.substr(kComposite.size())) : gangs_->Get(key);

@@ -9,6 +9,7 @@
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::scheduling {
@@ -90,11 +91,8 @@ NodeHealthController::NodeHealthController(controllers::Context context)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(controllers::MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "node-health",
-             64,
-             [this](const std::string& name, Done done) { Reconcile(name, std::move(done)); }),
+      queue_(controllers::MakeQueue(
+          context_, "node-health", 64, this, &NodeHealthController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   controllers::Follow(
       nodes_, [this](const json::SharedValue& node) { queue_.Add(std::string(api::Name(*node))); },
@@ -200,7 +198,6 @@ bool NodeHealthController::WantUnhealthy(const std::string& name,
 }
 
 void NodeHealthController::Reconcile(const std::string& name, Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
   const WallTime now = context_.clock.Now();

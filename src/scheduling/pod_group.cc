@@ -7,6 +7,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/group_marks.h"
 
@@ -119,13 +120,8 @@ PodGroupController::PodGroupController(controllers::Context context)
     : context_(context),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor,
-             context_.metrics,
-             "podgroups",
-             64,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(
+          controllers::MakeQueue(context_, "podgroups", 64, this, &PodGroupController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "podgroup-controller") {
   controllers::Follow(groups_, controllers::Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
@@ -138,7 +134,6 @@ void PodGroupController::OnPod(const json::Value& pod) {
 }
 
 void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
   if (!group || api::IsDeleting(*group)) {

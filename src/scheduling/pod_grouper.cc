@@ -8,6 +8,7 @@
 #include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/gang_conditions.h"
 
@@ -52,13 +53,8 @@ PodGrouper::PodGrouper(controllers::Context context, PodGrouperOptions options)
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       projects_(context_.informers.Of(client::resources::kProjects)),
       events_(controllers::MakeRecorder(context_, "pod-grouper")),
-      queue_(context_.executor,
-             context_.metrics,
-             "pod-grouper",
-             kAtOnce,
-             [this](const std::string& key, const client::WorkQueue::Done& done) {
-               Reconcile(key, done);
-             }),
+      queue_(
+          controllers::MakeQueue(context_, "pod-grouper", kAtOnce, this, &PodGrouper::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "pod-grouper") {
   rules_.Extend(options_.rules);
   // Before pods are followed: of those that are known already it hears at once, and no more.
@@ -183,7 +179,6 @@ void PodGrouper::MarkUngrouped(const json::Value& looked_at) {
 }
 
 void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   if (key.starts_with(kGroupKey)) {
     return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }

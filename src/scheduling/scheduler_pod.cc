@@ -4,6 +4,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::scheduling {
@@ -57,12 +58,7 @@ SchedulerPod::SchedulerPod(controllers::Context context, std::string log_file)
       projects_(context_.informers.Of(client::resources::kProjects)),
       pods_(context_.informers.Of(client::resources::kPods)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
-      queue_(
-          context_.executor,
-          context_.metrics,
-          "scheduler-pod",
-          1,
-          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      queue_(controllers::MakeQueue(context_, "scheduler-pod", 1, this, &SchedulerPod::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "scheduler-pod") {
   auto look = [this](const json::SharedValue&) { queue_.Add(kOnly); };
   projects_.AddHandlers({.on_add = look, .on_update = {}, .on_delete = {}});
@@ -79,7 +75,6 @@ SchedulerPod::SchedulerPod(controllers::Context context, std::string log_file)
 }
 
 void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   if (projects_.objects().empty()) return done(Duration::zero());
   const auto ended = controllers::Ends(done, {}, {Code::kAlreadyExists});
   const json::SharedValue ns = namespaces_.Get(kNamespace);

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/config_map.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::scheduling {
 namespace {
@@ -98,11 +99,8 @@ SettingsTeller::SettingsTeller(controllers::Context context,
                                std::string_view ns)
     : context_(std::move(context)),
       map_(ToConfigMap(settings, ns)),
-      queue_(context_.executor,
-             context_.metrics,
-             "scheduler-settings",
-             1,
-             [this](const std::string&, client::WorkQueue::Done done) { Write(std::move(done)); }),
+      queue_(
+          controllers::MakeQueue(context_, "scheduler-settings", 1, this, &SettingsTeller::Write)),
       client_(context_.executor, context_.server, context_.user, "scheduler-settings") {}
 
 void SettingsTeller::Start() { queue_.Add(std::string(api::keys::kSchedulerSettings)); }

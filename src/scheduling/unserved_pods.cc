@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::scheduling {
 namespace {
@@ -19,13 +20,7 @@ UnservedPods::UnservedPods(controllers::Context context, std::vector<std::string
       served_(std::move(served)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(controllers::MakeRecorder(context_, "scheduler")),
-      queue_(context_.executor,
-             context_.metrics,
-             "unserved-pods",
-             1,
-             [this](const std::string& key, const client::WorkQueue::Done& done) {
-               Reconcile(key, done);
-             }) {
+      queue_(controllers::MakeQueue(context_, "unserved-pods", 1, this, &UnservedPods::Reconcile)) {
   pods_.AddHandlers({.on_add =
                          [this](const json::SharedValue& pod) {
                            if (IsUnserved(*pod)) queue_.AddAfter(api::KeyOf(*pod), kPatience);

@@ -7,6 +7,7 @@
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workloads/active_jobs.h"
 #include "kube/controllers/write_batch.h"
 
@@ -91,11 +92,7 @@ CronController::CronController(controllers::Context context)
     : context_(context),
       crons_(context_.informers.Of(client::resources::kCrons)),
       events_(controllers::MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "crons",
-             16,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(controllers::MakeQueue(context_, "crons", 16, this, &CronController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   controllers::Follow(crons_, controllers::Queued(queue_), [this](const json::SharedValue& it) {
     expected_.Forget(api::KeyOf(*it));
@@ -124,7 +121,6 @@ CronController::CronController(controllers::Context context)
 }
 
 void CronController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue cron = crons_.Get(key);
   if (!cron || api::IsDeleting(*cron)) return done(Duration::zero());
   const Duration wait = expected_.Remaining(key, context_.clock.Steady());

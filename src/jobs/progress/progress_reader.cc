@@ -12,6 +12,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::jobs {
 namespace {
@@ -89,13 +90,11 @@ ProgressReader::ProgressReader(controllers::Context context, client::Resource re
       jobs_(context_.informers.Of(resource)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(controllers::MakeRecorder(context_, "progress-reader")),
-      queue_(context_.executor,
-             context_.metrics,
-             StrCat("progress-", resource.GroupResource()),
-             kReadsAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(controllers::MakeQueue(context_,
+                                    StrCat("progress-", resource.GroupResource()),
+                                    kReadsAtOnce,
+                                    this,
+                                    &ProgressReader::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "progress-reader") {
   // Jobs without a pattern, which most are, never come to the queue.
   controllers::Follow(
@@ -108,7 +107,6 @@ ProgressReader::ProgressReader(controllers::Context context, client::Resource re
 }
 
 void ProgressReader::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(controllers::kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   const std::string_view pattern = job ? ProgressPatternOf(*job) : std::string_view();
   if (pattern.empty() || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {

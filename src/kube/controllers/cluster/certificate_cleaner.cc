@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -36,13 +37,7 @@ std::optional<WallTime> EndOf(const json::Value& request) {
 CertificateCleaner::CertificateCleaner(Context context)
     : context_(std::move(context)),
       requests_(context_.informers.Of(kRequests)),
-      queue_(context_.executor,
-             context_.metrics,
-             "csrcleaner",
-             4,
-             [this](const std::string& name, client::WorkQueue::Done done) {
-               Reconcile(name, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "csrcleaner", 4, this, &CertificateCleaner::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "csrcleaner") {
   Follow(requests_, Queued(queue_));
 }

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -50,13 +51,8 @@ CertificateSigner::CertificateSigner(Context context, SignClientCertificate sign
     : sign_(std::move(sign)),
       context_(context),
       requests_(context_.informers.Of(kRequests)),
-      queue_(context_.executor,
-             context_.metrics,
-             "certificatesigningrequests",
-             4,
-             [this](const std::string& name, client::WorkQueue::Done done) {
-               Reconcile(name, std::move(done));
-             }),
+      queue_(MakeQueue(
+          context_, "certificatesigningrequests", 4, this, &CertificateSigner::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "csrsigning") {
   Follow(requests_, Queued(queue_));
 }

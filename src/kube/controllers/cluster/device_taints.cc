@@ -8,6 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/eviction.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -102,20 +103,9 @@ DeviceTaintEviction::DeviceTaintEviction(Context context)
       claims_(context_.informers.Of(client::resources::kResourceClaims)),
       slices_(context_.informers.Of(client::resources::kResourceSlices)),
       rules_(context_.informers.Of(client::resources::kDeviceTaintRules)),
-      queue_(context_.executor,
-             context_.metrics,
-             "device-taints",
-             16,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
-      rule_queue_(context_.executor,
-                  context_.metrics,
-                  "device-taint-rules",
-                  4,
-                  [this](const std::string& name, client::WorkQueue::Done done) {
-                    ReconcileRule(name, std::move(done));
-                  }),
+      queue_(MakeQueue(context_, "device-taints", 16, this, &DeviceTaintEviction::Reconcile)),
+      rule_queue_(
+          MakeQueue(context_, "device-taint-rules", 4, this, &DeviceTaintEviction::ReconcileRule)),
       events_(MakeRecorder(context_, "device-taint-eviction")),
       client_(
           context_.executor, context_.server, context_.user, "device-taint-eviction-controller") {
@@ -238,7 +228,6 @@ std::optional<DeviceTaintEviction::Eviction> DeviceTaintEviction::EvictionOf(
 }
 
 void DeviceTaintEviction::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue pod = pods_.Get(key);
   if (!pod || !api::IsBound(*pod) || api::HasEnded(*pod) || api::IsDeleting(*pod)) {
     return done(Duration::zero());
@@ -290,7 +279,6 @@ int64_t DeviceTaintEviction::CountVictims(const json::Value& rule) const {
 
 // What others do to a rule without effect is not followed: it would be written again and again.
 void DeviceTaintEviction::ReconcileRule(const std::string& name, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue rule = rules_.Get(name);
   if (!rule || api::IsDeleting(*rule)) return done(Duration::zero());
   const std::string_view effect = json::GetString(*rule, {"spec", "taint", "effect"});

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 
 namespace swell::controllers {
@@ -35,13 +36,7 @@ EphemeralVolumes::EphemeralVolumes(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
-      queue_(context_.executor,
-             context_.metrics,
-             "ephemeral-volumes",
-             16,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "ephemeral-volumes", 16, this, &EphemeralVolumes::Reconcile)),
       events_(MakeRecorder(context_, "ephemeral_volume")),
       client_(context_.executor, context_.server, context_.user, "ephemeral-volume-controller") {
   Follow(pods_, [this](const json::SharedValue& pod) { OnPod(*pod); });
@@ -82,7 +77,6 @@ bool EphemeralVolumes::LeavesVolume(const std::string& claim) const {
 
 // Makes one claim at a time: its watch event brings the next.
 void EphemeralVolumes::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue pod = pods_.Get(key);
   if (!pod || !api::IsActive(*pod)) return done(Duration::zero());
   for (const api::MountedClaim& wanted : api::MountedClaims(*pod)) {

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/cluster_resources.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::controllers {
 namespace {
@@ -58,11 +59,7 @@ NamespaceController::NamespaceController(Context context, const api::Scheme& sch
     : context_(context),
       scheme_(scheme),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
-      queue_(context_.executor,
-             context_.metrics,
-             "namespaces",
-             4,
-             [this](const std::string& name, Done done) { Reconcile(name, std::move(done)); }),
+      queue_(MakeQueue(context_, "namespaces", 4, this, &NamespaceController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "namespace-controller") {
   auto look = [this](const json::SharedValue& ns) {
     if (IsTerminating(*ns)) queue_.Add(std::string(api::Name(*ns)));

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -27,13 +28,7 @@ NamespaceDefaults::NamespaceDefaults(Context context, std::string ca_pem)
                    client::resources::kConfigMaps,
                    {.field_selector = StrCat("metadata.name=", kRootCa)},
                    context_.random.Next()),
-      queue_(context_.executor,
-             context_.metrics,
-             "namespace-defaults",
-             4,
-             [this](const std::string& name, client::WorkQueue::Done done) {
-               Reconcile(name, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "namespace-defaults", 4, this, &NamespaceDefaults::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "namespace-defaults") {
   auto ns = [this](const json::SharedValue& it) { queue_.Add(std::string(api::Name(*it))); };
   auto inside = [this](const json::SharedValue& it) {
@@ -47,9 +42,7 @@ NamespaceDefaults::NamespaceDefaults(Context context, std::string ca_pem)
 }
 
 void NamespaceDefaults::Reconcile(const std::string& name, client::WorkQueue::Done done) {
-  if (!context_.informers.synced() || (!ca_pem_.empty() && !config_maps_.synced())) {
-    return done(kNotSynced);
-  }
+  if (!ca_pem_.empty() && !config_maps_.synced()) return done(kNotSynced);
   const json::SharedValue ns = namespaces_.Get(name);
   if (!ns || api::IsDeleting(*ns)) return done(Duration::zero());
   auto writes = MakeBatch(std::move(done));

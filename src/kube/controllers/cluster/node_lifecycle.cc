@@ -8,6 +8,7 @@
 #include "kube/controllers/cluster/node_taints.h"
 #include "kube/controllers/eviction.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -29,17 +30,8 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
       leases_(context_.informers.Of(client::resources::kLeases)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, std::string(kComponent))),
-      node_queue_(
-          context_.executor,
-          context_.metrics,
-          "nodes",
-          64,
-          [this](const std::string& name, Done done) { ReconcileNode(name, std::move(done)); }),
-      pod_queue_(context_.executor,
-                 context_.metrics,
-                 "node-pods",
-                 256,
-                 [this](const std::string& key, Done done) { ReconcilePod(key, std::move(done)); }),
+      node_queue_(MakeQueue(context_, "nodes", 64, this, &NodeLifecycle::ReconcileNode)),
+      pod_queue_(MakeQueue(context_, "node-pods", 256, this, &NodeLifecycle::ReconcilePod)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
   auto lease = [this](const json::SharedValue& object) {
@@ -103,7 +95,6 @@ void NodeLifecycle::RecordSignal(const std::string& node,
 }
 
 void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
   auto [it, fresh] = signals_.try_emplace(name);
@@ -166,7 +157,6 @@ void NodeLifecycle::PatchNode(const json::Value& node,
 }
 
 void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue pod = pods_.Get(key);
   std::string name(pod ? api::NodeName(*pod) : "");
   if (name.empty()) return done(Duration::zero());

@@ -8,6 +8,7 @@
 
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::controllers {
 namespace {
@@ -40,12 +41,7 @@ PodJanitor::PodJanitor(Context context, size_t ended_pods_max)
     : context_(context),
       ended_pods_max_(ended_pods_max),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(
-          context_.executor,
-          context_.metrics,
-          "pod-janitor",
-          1,
-          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      queue_(MakeQueue(context_, "pod-janitor", 1, this, &PodJanitor::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "pod-janitor") {
   // Rounds only while there are pods that end: an idle cluster stays idle.
   auto look = [this](const json::SharedValue& pod) {

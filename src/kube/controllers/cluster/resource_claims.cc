@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -80,27 +81,12 @@ ResourceClaimController::ResourceClaimController(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       claims_(context_.informers.Of(client::resources::kResourceClaims)),
       templates_(context_.informers.Of(client::resources::kResourceClaimTemplates)),
-      pod_queue_(context_.executor,
-                 context_.metrics,
-                 "resourceclaims-of-pods",
-                 16,
-                 [this](const std::string& key, client::WorkQueue::Done done) {
-                   ReconcilePod(key, std::move(done));
-                 }),
-      gang_queue_(context_.executor,
-                  context_.metrics,
-                  "resourceclaims-of-groups",
-                  16,
-                  [this](const std::string& key, client::WorkQueue::Done done) {
-                    ReconcileGang(key, std::move(done));
-                  }),
-      claim_queue_(context_.executor,
-                   context_.metrics,
-                   "resourceclaims",
-                   16,
-                   [this](const std::string& key, client::WorkQueue::Done done) {
-                     ReconcileClaim(key, std::move(done));
-                   }),
+      pod_queue_(MakeQueue(
+          context_, "resourceclaims-of-pods", 16, this, &ResourceClaimController::ReconcilePod)),
+      gang_queue_(MakeQueue(
+          context_, "resourceclaims-of-groups", 16, this, &ResourceClaimController::ReconcileGang)),
+      claim_queue_(MakeQueue(
+          context_, "resourceclaims", 16, this, &ResourceClaimController::ReconcileClaim)),
       events_(MakeRecorder(context_, "resource_claim")),
       client_(context_.executor, context_.server, context_.user, "resourceclaim-controller") {
   const auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
@@ -168,7 +154,6 @@ json::SharedValue ResourceClaimController::FindMade(const json::Value& holder,
 
 // Makes one claim at a time: the watch event of what it tells the pod brings the next.
 void ResourceClaimController::ReconcilePod(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue pod = pods_.Get(key);
   if (!pod || !api::IsActive(*pod)) return done(Duration::zero());
   for (const api::PodClaim& wanted : api::DeviceClaimsOf(*pod)) {
@@ -199,7 +184,6 @@ std::optional<std::string> ResourceClaimController::OfGang(const json::Value& po
 
 // As of a pod.
 void ResourceClaimController::ReconcileGang(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue gang = gangs_->Get(key);
   if (!gang || api::IsDeleting(*gang)) return done(Duration::zero());
   for (const api::PodClaim& wanted : ClaimsOfGang(*gang)) {
@@ -249,7 +233,6 @@ void ResourceClaimController::Tell(const json::Value& holder,
 }
 
 void ResourceClaimController::ReconcileClaim(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue claim = claims_.Get(key);
   if (!claim) return done(Duration::zero());
   auto pass = std::make_shared<Pass>();

@@ -4,6 +4,7 @@
 
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -19,13 +20,7 @@ const json::Array& SelectorsOf(const json::Value& role) {
 RoleAggregation::RoleAggregation(Context context)
     : context_(context),
       roles_(context_.informers.Of(client::resources::kClusterRoles)),
-      queue_(context_.executor,
-             context_.metrics,
-             "clusterroles",
-             4,
-             [this](const std::string& name, client::WorkQueue::Done done) {
-               Reconcile(name, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "clusterroles", 4, this, &RoleAggregation::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "clusterrole-aggregation") {
   auto any = [this](const json::SharedValue&) { OnRole(); };
   Follow(roles_, any, any);
@@ -38,7 +33,6 @@ void RoleAggregation::OnRole() {
 }
 
 void RoleAggregation::Reconcile(const std::string& name, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue role = roles_.Get(name);
   if (!role || SelectorsOf(*role).empty()) return done(Duration::zero());
   json::Array rules;

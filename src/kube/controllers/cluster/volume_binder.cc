@@ -9,6 +9,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_claims.h"
 #include "kube/controllers/cluster/volume_match.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -55,20 +56,10 @@ VolumeBinder::VolumeBinder(Context context, std::function<void(const std::string
       volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
       classes_(context_.informers.Of(client::resources::kStorageClasses)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      claim_queue_(context_.executor,
-                   context_.metrics,
-                   "persistentvolumeclaims",
-                   16,
-                   [this](const std::string& key, client::WorkQueue::Done done) {
-                     ReconcileClaim(key, std::move(done));
-                   }),
-      volume_queue_(context_.executor,
-                    context_.metrics,
-                    "persistentvolumes",
-                    16,
-                    [this](const std::string& name, client::WorkQueue::Done done) {
-                      ReconcileVolume(name, std::move(done));
-                    }),
+      claim_queue_(
+          MakeQueue(context_, "persistentvolumeclaims", 16, this, &VolumeBinder::ReconcileClaim)),
+      volume_queue_(
+          MakeQueue(context_, "persistentvolumes", 16, this, &VolumeBinder::ReconcileVolume)),
       events_(MakeRecorder(context_, "persistentvolume-controller")),
       client_(context_.executor, context_.server, context_.user, "persistentvolume-binder") {
   Watch();
@@ -134,7 +125,6 @@ const json::Value* VolumeBinder::DefaultClass() const {
 }
 
 void VolumeBinder::ReconcileClaim(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue claim = claims_.Get(key);
   if (!claim) return done(Duration(0));
   Pass pass{*claim, MakeBatch(std::move(done))};
@@ -312,7 +302,6 @@ void VolumeBinder::SetVolumePhase(Pass& pass, std::string_view phase, std::strin
 }
 
 void VolumeBinder::ReconcileVolume(const std::string& name, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue volume = volumes_.Get(name);
   if (!volume) return done(Duration(0));
   Pass pass{*volume, MakeBatch(std::move(done))};

@@ -12,6 +12,7 @@
 #include "kube/api/objects/failure.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workloads/batch_rules.h"
 #include "kube/controllers/write_batch.h"
 
@@ -126,17 +127,8 @@ BatchJobController::BatchJobController(Context context)
       jobs_(context_.informers.Of(client::resources::kJobs)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "jobs",
-             64,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
-      orphans_(
-          context_.executor,
-          context_.metrics,
-          "job-orphans",
-          16,
-          [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
+      queue_(MakeQueue(context_, "jobs", 64, this, &BatchJobController::Reconcile)),
+      orphans_(MakeQueue(context_, "job-orphans", 16, this, &BatchJobController::ReconcileOrphan)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
       adoption_(context_, client_, std::string(kTracking)),
       queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)),
@@ -165,7 +157,6 @@ void BatchJobController::OnPod(const json::Value& pod) {
 
 // A pod that no job will count any more must not be held.
 void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue pod = pods_.Get(key);
   if (!pod || !IsTracked(*pod)) return done(Duration::zero());
   auto owner = api::ControllerOf(*pod);
@@ -189,7 +180,6 @@ void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
 }
 
 void BatchJobController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue job = jobs_.Get(key);
   if (!job) return done(Duration::zero());
   std::string_view manager = json::GetString(*job, {"spec", "managedBy"});

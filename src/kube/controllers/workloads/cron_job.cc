@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workloads/active_jobs.h"
 
 namespace swell::controllers {
@@ -39,18 +40,13 @@ CronJobController::CronJobController(Context context)
       cron_jobs_(context_.informers.Of(client::resources::kCronJobs)),
       jobs_(context_.informers.Of(client::resources::kJobs)),
       events_(MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "cronjobs",
-             16,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(MakeQueue(context_, "cronjobs", 16, this, &CronJobController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   Follow(cron_jobs_, Queued(queue_));
   Follow(jobs_, OwnerQueued(queue_, "CronJob"), OwnerQueued(queue_, "CronJob"));
 }
 
 void CronJobController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue cron = cron_jobs_.Get(key);
   if (!cron || api::IsDeleting(*cron)) return done(Duration::zero());
   Pass pass;

@@ -8,6 +8,7 @@
 #include "kube/api/meta/selector.h"
 #include "kube/api/objects/node.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::controllers {
 namespace {
@@ -155,11 +156,7 @@ DaemonSetController::DaemonSetController(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
       events_(MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "daemonsets",
-             16,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(MakeQueue(context_, "daemonsets", 16, this, &DaemonSetController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
       adoption_(pods_, client_),
       revisions_(context_, client_) {
@@ -199,7 +196,6 @@ DaemonSetController::DaemonSetController(Context context)
 }
 
 void DaemonSetController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue set = sets_.Get(key);
   if (!set || api::IsDeleting(*set)) return done(Duration::zero());
   const Duration wait = expected_.Remaining(key, context_.clock.Steady());

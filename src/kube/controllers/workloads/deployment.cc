@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workloads/deployment_pass.h"
 
 namespace swell::controllers {
@@ -63,11 +64,7 @@ DeploymentController::DeploymentController(Context context)
       sets_(context_.informers.Of(client::resources::kReplicaSets)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, "deployment-controller")),
-      queue_(context_.executor,
-             context_.metrics,
-             "deployments",
-             64,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(MakeQueue(context_, "deployments", 64, this, &DeploymentController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "deployment-controller"),
       adoption_(sets_, client_) {
   Follow(deployments_, Queued(queue_));
@@ -111,7 +108,6 @@ void DeploymentController::OnPod(const json::Value& pod) {
 }
 
 void DeploymentController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue deployment = deployments_.Get(key);
   if (!deployment) return done(Duration::zero());
   auto pass = std::make_shared<Pass>();

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -69,13 +70,8 @@ DisruptionController::DisruptionController(Context context)
       replica_sets_(context_.informers.Of(client::resources::kReplicaSets)),
       deployments_(context_.informers.Of(client::resources::kDeployments)),
       stateful_sets_(context_.informers.Of(client::resources::kStatefulSets)),
-      queue_(context_.executor,
-             context_.metrics,
-             "poddisruptionbudgets",
-             16,
-             [this](const std::string& key, const client::WorkQueue::Done& done) {
-               Reconcile(key, done);
-             }),
+      queue_(
+          MakeQueue(context_, "poddisruptionbudgets", 16, this, &DisruptionController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "disruption-controller"),
       events_(MakeRecorder(context_, "controllermanager")) {
   Follow(budgets_, Queued(queue_));
@@ -195,7 +191,6 @@ json::Value DisruptionController::NextStatus(const json::Value& budget,
 }
 
 void DisruptionController::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue budget = budgets_.Get(key);
   if (!budget || api::IsDeleting(*budget)) return done(Duration::zero());
   const Sums sums = CountPods(*budget);

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 
@@ -70,13 +71,7 @@ EndpointSliceController::EndpointSliceController(Context context)
       endpoints_(context_.informers.Of(client::resources::kEndpoints)),
       services_(context_.informers.Of(client::resources::kServices)),
       slices_(context_.informers.Of(client::resources::kEndpointSlices)),
-      queue_(context_.executor,
-             context_.metrics,
-             "endpointslices",
-             64,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "endpointslices", 64, this, &EndpointSliceController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "endpointslice-controller") {
   Follow(endpoints_, Queued(queue_), Queued(queue_));
   auto slice = [this](const json::SharedValue& it) {
@@ -89,7 +84,6 @@ EndpointSliceController::EndpointSliceController(Context context)
 }
 
 void EndpointSliceController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue endpoints = endpoints_.Get(key);
   const json::SharedValue service = services_.Get(key);
   std::map<std::string, json::Value> wanted;  // by name

@@ -4,6 +4,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -97,13 +98,7 @@ EndpointsController::EndpointsController(Context context)
       services_(context_.informers.Of(client::resources::kServices)),
       endpoints_(context_.informers.Of(client::resources::kEndpoints)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor,
-             context_.metrics,
-             "endpoints",
-             64,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
+      queue_(MakeQueue(context_, "endpoints", 64, this, &EndpointsController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, "endpoints-controller") {
   Follow(services_, Queued(queue_), [this](const json::SharedValue& service) {
     gone_.insert(api::KeyOf(*service));
@@ -165,7 +160,6 @@ json::Value EndpointsController::Wanted(const json::Value& service) const {
 }
 
 void EndpointsController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue service = services_.Get(key);
   json::SharedValue known = endpoints_.Get(key);
   if (!service) return Remove(key, std::move(done));

@@ -4,6 +4,7 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
+#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -23,13 +24,8 @@ QueuedJobs::QueuedJobs(Context context,
       suspend_(std::move(suspend)),
       jobs_(context_.informers.Of(resource)),
       events_(MakeRecorder(context_, component)),
-      queue_(context_.executor,
-             context_.metrics,
-             StrCat("queued-", resource.GroupResource()),
-             16,
-             [this](const std::string& key, const client::WorkQueue::Done& done) {
-               Reconcile(key, done);
-             }),
+      queue_(MakeQueue(
+          context_, StrCat("queued-", resource.GroupResource()), 16, this, &QueuedJobs::Reconcile)),
       client_(context_.executor, context_.server, context_.user, component) {
   Follow(jobs_, [this](const json::SharedValue& job) {
     if (Waits(*job)) queue_.Add(api::KeyOf(*job));

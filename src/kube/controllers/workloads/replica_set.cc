@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::controllers {
 namespace {
@@ -66,11 +67,8 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
       sets_(context_.informers.Of(kind_.resource)),
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, kind_.component)),
-      queue_(context_.executor,
-             context_.metrics,
-             kind_.resource.plural,
-             64,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(
+          MakeQueue(context_, kind_.resource.plural, 64, this, &ReplicaSetController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, kind_.component),
       adoption_(pods_, client_) {
   auto add = [this](const json::SharedValue& set) { queue_.Add(api::KeyOf(*set)); };
@@ -118,7 +116,6 @@ std::vector<json::SharedValue> ReplicaSetController::PodsOf(const json::Value& s
 }
 
 void ReplicaSetController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue set = sets_.Get(key);
   if (!set) return done(Duration::zero());
   const Duration wait = expected_.Remaining(key, context_.clock.Steady());

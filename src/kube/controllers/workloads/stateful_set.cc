@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "kube/controllers/queue.h"
 
 namespace swell::controllers {
 namespace {
@@ -75,11 +76,7 @@ StatefulSetController::StatefulSetController(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       events_(MakeRecorder(context_, std::string(kComponent))),
-      queue_(context_.executor,
-             context_.metrics,
-             "statefulsets",
-             64,
-             [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
+      queue_(MakeQueue(context_, "statefulsets", 64, this, &StatefulSetController::Reconcile)),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
       adoption_(pods_, client_),
       revisions_(context_, client_) {
@@ -90,7 +87,6 @@ StatefulSetController::StatefulSetController(Context context)
 }
 
 void StatefulSetController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue set = sets_.Get(key);
   if (!set || api::IsDeleting(*set)) return done(Duration::zero());
   Pass pass;
