@@ -68,17 +68,18 @@ struct ClusterPart {
   std::shared_ptr<void> (*make)(const Context&, const ManagerOptions&);
 };
 
+// A part that needs no option.
+template <class T>
+std::shared_ptr<void> MakePlain(const Context& context, const ManagerOptions&) {
+  return std::make_shared<T>(context);
+}
+
 const std::vector<ClusterPart>& ClusterPartTable() {
   using Options = ManagerOptions;
   static const std::vector<ClusterPart> table = {
-      {"endpoint",
-       [](const Context& c, const Options&) { return Make<controllers::EndpointsController>(c); }},
-      {"endpointslice",
-       [](const Context& c, const Options&) {
-         return Make<controllers::EndpointSliceController>(c);
-       }},
-      {"cronjob",
-       [](const Context& c, const Options&) { return Make<controllers::CronJobController>(c); }},
+      {"endpoint", MakePlain<controllers::EndpointsController>},
+      {"endpointslice", MakePlain<controllers::EndpointSliceController>},
+      {"cronjob", MakePlain<controllers::CronJobController>},
       {"replicaset",
        [](const Context& c, const Options&) {
          return Make<controllers::ReplicaSetController>(c, controllers::ReplicaSets());
@@ -87,14 +88,10 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options&) {
          return Make<controllers::ReplicaSetController>(c, controllers::ReplicationControllers());
        }},
-      {"deployment",
-       [](const Context& c, const Options&) { return Make<controllers::DeploymentController>(c); }},
-      {"statefulset", [](const Context& c,
-                         const Options&) { return Make<controllers::StatefulSetController>(c); }},
-      {"daemonset",
-       [](const Context& c, const Options&) { return Make<controllers::DaemonSetController>(c); }},
-      {"job",
-       [](const Context& c, const Options&) { return Make<controllers::BatchJobController>(c); }},
+      {"deployment", MakePlain<controllers::DeploymentController>},
+      {"statefulset", MakePlain<controllers::StatefulSetController>},
+      {"daemonset", MakePlain<controllers::DaemonSetController>},
+      {"job", MakePlain<controllers::BatchJobController>},
       {"nodelifecycle",
        [](const Context& c, const Options& o) {
          return Make<controllers::NodeLifecycle>(
@@ -105,18 +102,13 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options& o) {
          return Make<autoscaling::PodAutoscaler>(c, *o.scheme);
        }},
-      {"disruption",
-       [](const Context& c, const Options&) { return Make<controllers::DisruptionController>(c); }},
+      {"disruption", MakePlain<controllers::DisruptionController>},
       {"podgc",
        [](const Context& c, const Options& o) {
          return Make<controllers::PodJanitor>(c, o.ended_pods_max);
        }},
-      {"resourceclaim-controller",
-       [](const Context& c, const Options&) {
-         return Make<controllers::ResourceClaimController>(c);
-       }},
-      {"device-taint-eviction-controller",
-       [](const Context& c, const Options&) { return Make<controllers::DeviceTaintEviction>(c); }},
+      {"resourceclaim-controller", MakePlain<controllers::ResourceClaimController>},
+      {"device-taint-eviction-controller", MakePlain<controllers::DeviceTaintEviction>},
       {"serviceaccount",
        [](const Context& c, const Options& o) {
          return Make<controllers::NamespaceDefaults>(c, o.root_ca_pem);
@@ -127,12 +119,9 @@ const std::vector<ClusterPart>& ClusterPartTable() {
                     ? Make<controllers::CertificateSigner>(c, o.sign_client_certificate)
                     : nullptr;
        }},
-      {"csrcleaner",
-       [](const Context& c, const Options&) { return Make<controllers::CertificateCleaner>(c); }},
-      {"clusterrole-aggregation",
-       [](const Context& c, const Options&) { return Make<controllers::RoleAggregation>(c); }},
-      {"ephemeral-volume-controller",
-       [](const Context& c, const Options&) { return Make<controllers::EphemeralVolumes>(c); }},
+      {"csrcleaner", MakePlain<controllers::CertificateCleaner>},
+      {"clusterrole-aggregation", MakePlain<controllers::RoleAggregation>},
+      {"ephemeral-volume-controller", MakePlain<controllers::EphemeralVolumes>},
       {"persistentvolume-binder",
        [](const Context& c, const Options& o) {
          return Make<controllers::VolumeBinder>(c, o.remove_volume);
