@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 #include "manager/testing/cluster_test_util.h"
 
 namespace swell::scheduling {
@@ -344,31 +345,14 @@ TEST_F(DeviceClaimsTest, SomebodyElsesWriteIsNotOverwritten) {
   Template("one", 1);
   int refused = 0;
   cluster_.StopManager();
-  class Conflicts final : public api::RestHandler {
-   public:
-    Conflicts(std::shared_ptr<api::RestHandler> server, int& refused)
-        : server_(std::move(server)), refused_(refused) {}
-    std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                          std::shared_ptr<api::RestSink> sink) override {
-      const bool claim = request.path.find("/resourceclaims/") != std::string::npos;
-      if (request.method == "PUT" && claim && refused_ < 3) {
-        ++refused_;
-        api::RestResponse response;
-        response.status = 409;
-        response.body.push_back(api::MakeChunk(
-            R"({"kind":"Status","status":"Failure","reason":"Conflict","code":409})"));
-        sink->OnResponse(std::move(response));
-        return nullptr;
-      }
-      return server_->Handle(std::move(request), std::move(sink));
-    }
-    api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
-
-   private:
-    std::shared_ptr<api::RestHandler> server_;
-    int& refused_;
-  };
-  cluster_.between = std::make_shared<Conflicts>(cluster_.server, refused);
+  cluster_.between = std::make_shared<api::ScriptedServer>(
+      cluster_.server,
+      [&refused](const api::RestRequest& request) -> std::optional<api::RestResponse> {
+        const bool claim = request.path.find("/resourceclaims/") != std::string::npos;
+        if (request.method != "PUT" || !claim || refused == 3) return std::nullopt;
+        ++refused;
+        return api::Refusal(Code::kConflict);
+      });
   cluster_.StartManager();
   Pod("a", "resourceClaimTemplateName: one");
   EXPECT_TRUE(UntilRunning("a"));

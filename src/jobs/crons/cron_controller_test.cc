@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 #include "manager/testing/cluster_test_util.h"
 #include "manager/testing/late_sink.h"
 
@@ -309,35 +310,20 @@ TEST_F(CronTest, ANewLeaderMakesNoRunTwice) {
 }
 
 // Answers the first requests of a sort with an error of its own.
-class BusyServer final : public api::RestHandler {
- public:
-  BusyServer(std::shared_ptr<api::RestHandler> server,
-             int refusals,
-             std::string method = "POST",
-             std::string path = "/pytorchjobs")
-      : server_(std::move(server)),
-        left_(refusals),
-        method_(std::move(method)),
-        path_(std::move(path)) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    if (request.method != method_ || !request.path.ends_with(path_) || left_-- <= 0) {
-      return server_->Handle(std::move(request), std::move(sink));
-    }
-    api::RestResponse response;
-    response.status = 503;
-    response.body.push_back(api::MakeChunk(
-        R"({"kind":"Status","status":"Failure","reason":"ServiceUnavailable","code":503})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
-
- private:
-  std::shared_ptr<api::RestHandler> server_;
-  int left_;
-  std::string method_, path_;
-};
+std::shared_ptr<api::RestHandler> BusyServer(std::shared_ptr<api::RestHandler> server,
+                                             int refusals,
+                                             std::string_view method = "POST",
+                                             std::string_view path = "/pytorchjobs") {
+  return std::make_shared<api::ScriptedServer>(
+      std::move(server),
+      [left = refusals, method,
+       path](const api::RestRequest& request) mutable -> std::optional<api::RestResponse> {
+        if (request.method != method || !request.path.ends_with(path) || left-- <= 0) {
+          return std::nullopt;
+        }
+        return api::Refusal(Code::kUnavailable);
+      });
+}
 
 // Creates jobs at once and says so late.
 class SlowServer final : public api::RestHandler {
@@ -362,8 +348,7 @@ class SlowServer final : public api::RestHandler {
 // As when the leader dies before it writes the status: the job says alone that its time was served.
 TEST_F(CronTest, ANewLeaderMakesNoNamedRunTwice) {
   cluster_.StopManager();
-  cluster_.between =
-      std::make_shared<BusyServer>(cluster_.server, 1'000'000, "PATCH", "/crons/tick/status");
+  cluster_.between = BusyServer(cluster_.server, 1'000'000, "PATCH", "/crons/tick/status");
   cluster_.StartManager();
   cluster_.Create(CronYaml("", "{name: nightly}"));
   cluster_.Run(kMinute);
@@ -452,7 +437,7 @@ TEST_F(CronTest, WhatIsHeardAfterItsEndIsNotItsSuccessors) {
 
 TEST_F(CronTest, ARunIsTriedAgainWhenTheServerWasBusy) {
   cluster_.StopManager();
-  cluster_.between = std::make_shared<BusyServer>(cluster_.server, 3);
+  cluster_.between = BusyServer(cluster_.server, 3);
   cluster_.StartManager();
   cluster_.Create(CronYaml(""));
   cluster_.Run(kMinute);
