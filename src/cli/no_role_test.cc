@@ -4,91 +4,53 @@
 #include "cli/access/users.h"
 #include "cli/cli_test_util.h"
 #include "cli/session.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 
 namespace swell::cli {
 namespace {
 
+// The one of three namespaces that stands in the text, between two of `mark`.
+std::string_view RefusedNamespace(std::string_view text, char mark) {
+  for (std::string_view ns : {"team-a", "kube-system", "swell-system"}) {
+    if (text.find(StrCat(mark, ns, mark)) != std::string_view::npos) return ns;
+  }
+  return "";
+}
+
+api::RestResponse Review(bool allowed) {
+  return api::Answer(201, StrCat(R"({"status":{"allowed":)", allowed ? "true" : "false", "}}"));
+}
+
 // Refuses everything in three namespaces, as a server that checks roles does for jane.
-class RefusesThreeNamespaces final : public api::RestHandler {
- public:
-  explicit RefusesThreeNamespaces(api::RestHandler& server) : server_(server) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    api::RestResponse response;
-    if (request.path.ends_with("/selfsubjectaccessreviews")) {
-      const bool allowed = Refused(request.body, '"').empty();
-      response.status = 201;
-      response.body.push_back(
-          api::MakeChunk(StrCat(R"({"status":{"allowed":)", allowed ? "true" : "false", "}}")));
-    } else if (const std::string_view ns = Refused(request.path, '/'); !ns.empty()) {
-      const std::string resource = request.path.substr(request.path.rfind('/') + 1);
-      response.status = 403;
-      response.body.push_back(api::MakeChunk(
-          StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)",
-                 R"("code":403,"message":")", resource,
-                 R"( is forbidden: User \"jane\" cannot list resource \")", resource,
-                 R"(\" in API group \"\" in the namespace \")", ns, R"(\""})")));
-    } else {
-      return server_.Handle(std::move(request), std::move(sink));
-    }
-    sink->OnResponse(std::move(response));
-    return nullptr;
+std::optional<api::RestResponse> RefusesThreeNamespaces(const api::RestRequest& request) {
+  if (request.path.ends_with("/selfsubjectaccessreviews")) {
+    return Review(RefusedNamespace(request.body, '"').empty());
   }
-
- private:
-  // The namespace of these that stands in the text, between two of `mark`.
-  static std::string_view Refused(std::string_view text, char mark) {
-    for (std::string_view ns : {"team-a", "kube-system", "swell-system"}) {
-      const std::string marked = StrCat(std::string(1, mark), ns, std::string(1, mark));
-      if (text.find(marked) != std::string_view::npos) return ns;
-    }
-    return "";
-  }
-
-  api::RestHandler& server_;
-};
+  const std::string_view ns = RefusedNamespace(request.path, '/');
+  if (ns.empty()) return std::nullopt;
+  const std::string resource = request.path.substr(request.path.rfind('/') + 1);
+  return api::Refusal(Code::kForbidden,
+                      StrCat(resource, R"( is forbidden: User "jane" cannot list resource ")",
+                             resource, R"(" in API group "" in the namespace ")", ns, "\""));
+}
 
 // Lets everybody read, and nobody write pods and jobs, as a server that checks roles does for a
 // viewer.
-class ForReading final : public api::RestHandler {
- public:
-  explicit ForReading(api::RestHandler& server) : server_(server) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    const bool review = request.path.ends_with("/selfsubjectaccessreviews");
-    if (request.method == "GET") return server_.Handle(std::move(request), std::move(sink));
-    api::RestResponse response;
-    const bool reads = request.body.find(R"("verb":"list")") != std::string::npos;
-    response.status = review ? 201 : 403;
-    response.body.push_back(api::MakeChunk(
-        review ? StrCat(R"({"status":{"allowed":)", reads ? "true" : "false", "}}")
-               : R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)"
-                 R"("code":403,"message":"pods \"p\" is forbidden: User \"jane\" cannot delete )"
-                 R"(resource \"pods\" in API group \"\" in the namespace \"team-a\""})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
+std::optional<api::RestResponse> ForReading(const api::RestRequest& request) {
+  if (request.method == "GET") return std::nullopt;
+  if (request.path.ends_with("/selfsubjectaccessreviews")) {
+    return Review(request.body.find(R"("verb":"list")") != std::string::npos);
   }
-
- private:
-  api::RestHandler& server_;
-};
+  return api::Refusal(Code::kForbidden,
+                      R"(pods "p" is forbidden: User "jane" cannot delete resource "pods" in API )"
+                      R"(group "" in the namespace "team-a")");
+}
 
 // Keeps the audit log for others.
-class RefusesTheAuditLog final : public api::RestHandler {
- public:
-  explicit RefusesTheAuditLog(api::RestHandler&) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    api::RestResponse response;
-    response.status = 403;
-    response.body.push_back(
-        api::MakeChunk(StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":)",
-                              R"("Forbidden","code":403,"message":"forbidden: User \"jane\" )",
-                              R"(cannot get path \")", request.path, R"(\""})")));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-};
+std::optional<api::RestResponse> RefusesTheAuditLog(const api::RestRequest& request) {
+  return api::Refusal(Code::kForbidden,
+                      StrCat(R"(forbidden: User "jane" cannot get path ")", request.path, "\""));
+}
 
 // Lets nobody read what has no namespace; of the version that it is told.
 class KeepsTheClusterToItself : public api::RestHandler {
@@ -133,13 +95,12 @@ class NoRoleTest : public CliTest {
     for (const char* team : {"team-a", "team-b"}) {
       Create(StrCat("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: ", team, "}}"));
     }
-    Behind<RefusesThreeNamespaces>();
+    Behind(RefusesThreeNamespaces);
   }
-  template <class Server>
-  void Behind() {
-    env_.connect = [this](const ClusterFlags&) {
+  void Behind(const api::ScriptedServer::Script& script) {
+    env_.connect = [this, script](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<Server>(*server_.server);
+      connection.server = std::make_shared<api::ScriptedServer>(*server_.server, script);
       connection.url = "https://test:6443";
       connection.user = {.name = "jane", .groups = {"system:masters"}};
       connection.ns = "team-b";
@@ -198,7 +159,7 @@ TEST_F(NoRoleTest, WhatNoRoleOfANamespaceReachesIsGivenToAllUsers) {
 }
 
 TEST_F(NoRoleTest, TheAuditLogIsSaidToBeForAdministrators) {
-  Behind<RefusesTheAuditLog>();
+  Behind(RefusesTheAuditLog);
   EXPECT_EQ(Run({"swell", "audit"}), 1);
   EXPECT_EQ(err_,
             "swell: the audit log is for administrators to read: forbidden: User \"jane\" cannot "
@@ -233,7 +194,7 @@ TEST_F(NoRoleTest, RunaiNamesAProject) {
 }
 
 TEST_F(NoRoleTest, AViewerIsToldWhichRoleWouldDo) {
-  Behind<ForReading>();
+  Behind(ForReading);
   EXPECT_EQ(Run({"swell", "delete", "pod", "p", "-n", "team-a"}), 1);
   EXPECT_TRUE(err_.starts_with(
       "swell: your role in namespace \"team-a\" is for reading\n"
@@ -252,28 +213,8 @@ TEST_F(NoRoleTest, AProjectWithoutARoleIsNoDefault) {
   EXPECT_NE(err_.find("there is no kubeconfig to store it in"), std::string::npos) << err_;
 }
 
-// Knows nobody.
-class RefusesEverybody final : public api::RestHandler {
- public:
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    api::RestResponse response;
-    response.status = 401;
-    response.body.push_back(api::MakeChunk(
-        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized",)"
-        R"("code":401,"message":"Unauthorized"})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-};
-
 TEST_F(NoRoleTest, CredentialsThatNobodyKnowsAreAnsweredWithTheWayToNewOnes) {
-  env_.connect = [](const ClusterFlags&) {
-    Connection connection;
-    connection.server = std::make_shared<RefusesEverybody>();
-    connection.url = "https://test:6443";
-    return Result<Connection>(std::move(connection));
-  };
+  Behind([](const api::RestRequest&) { return api::Refusal(Code::kUnauthorized, "Unauthorized"); });
   EXPECT_EQ(Run({"swell", "list"}), 1);
   EXPECT_EQ(
       err_,

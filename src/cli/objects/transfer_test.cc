@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli_test_util.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 
 namespace swell::cli {
 namespace {
@@ -126,34 +127,16 @@ TEST_F(TransferTest, KeepsWhatIsThereUnlessTold) {
   EXPECT_EQ(out_, "no");
 }
 
-// Refuses requests whose paths have this part.
-class Refusing final : public api::RestHandler {
- public:
-  Refusing(api::RestHandler& server, std::string part) : server_(server), part_(std::move(part)) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    if (request.path.find(part_) == std::string::npos) {
-      return server_.Handle(std::move(request), std::move(sink));
-    }
-    api::RestResponse response;
-    response.status = 403;
-    response.body.push_back(
-        api::MakeChunk(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":)"
-                       R"("Forbidden","message":"that is forbidden","code":403})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-
- private:
-  api::RestHandler& server_;
-  const std::string part_;
-};
-
 TEST_F(TransferTest, WhoMayNotReadAllExportsTheRestOfANamespace) {
   const auto refuse = [this](const std::string& part) {
     env_.connect = [this, part](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<Refusing>(*server_.server, part);
+      connection.server = std::make_shared<api::ScriptedServer>(
+          *server_.server,
+          [part](const api::RestRequest& request) -> std::optional<api::RestResponse> {
+            if (request.path.find(part) == std::string::npos) return std::nullopt;
+            return api::Refusal(Code::kForbidden, "that is forbidden");
+          });
       connection.url = "https://test:6443";
       connection.user = {.name = "ada", .groups = {"system:masters"}};
       return Result<Connection>(std::move(connection));

@@ -4,31 +4,10 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 
 namespace swell::cli {
 namespace {
-
-// Refuses to list all pods, or any object.
-class OwnOnly final : public api::RestHandler {
- public:
-  OwnOnly(api::RestHandler& server, bool nothing) : server_(server), nothing_(nothing) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    if (request.path != "/api/v1/pods" && !(nothing_ && request.method == "GET")) {
-      return server_.Handle(std::move(request), std::move(sink));
-    }
-    api::RestResponse response;
-    response.status = 403;
-    response.body.push_back(api::MakeChunk(
-        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-
- private:
-  api::RestHandler& server_;
-  const bool nothing_;
-};
 
 class SlurmQueueTest : public SlurmTest {
  protected:
@@ -42,10 +21,18 @@ class SlurmQueueTest : public SlurmTest {
     JobPod(name_, "Running");
     JobBecomes(name_, "Running");
   }
+  // Bob may not list all pods, or read any object.
   void AsBob(bool sees_nothing) {
     env_.connect = [this, sees_nothing](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<OwnOnly>(*server_.server, sees_nothing);
+      connection.server = std::make_shared<api::ScriptedServer>(
+          *server_.server,
+          [sees_nothing](const api::RestRequest& request) -> std::optional<api::RestResponse> {
+            if (request.path != "/api/v1/pods" && !(sees_nothing && request.method == "GET")) {
+              return std::nullopt;
+            }
+            return api::Refusal(Code::kForbidden);
+          });
       connection.url = "https://test:6443";
       connection.user = {.name = "bob", .groups = {"system:authenticated"}};
       return Result<Connection>(std::move(connection));

@@ -2,35 +2,24 @@
 #include "cli/views/own_namespaces.h"
 
 #include "cli/cli_test_util.h"
+#include "kube/api/rest/scripted_server_test_util.h"
 
 namespace swell::cli {
 namespace {
 
-// Serves projects, single namespaces and discovery; refuses lists over all namespaces.
-class SingleNamespaces final : public api::RestHandler {
- public:
-  explicit SingleNamespaces(api::RestHandler& server) : server_(server) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    const bool whole = std::any_of(kWhole.begin(), kWhole.end(), [&](std::string_view kind) {
-      return request.path.ends_with(StrCat("/", kind)) &&
-             request.path.find("/namespaces/") == std::string::npos;
-    });
-    const bool hidden = request.path.find("/namespaces/team-b/") != std::string::npos;
-    if (!whole && !hidden) return server_.Handle(std::move(request), std::move(sink));
-    api::RestResponse response;
-    response.status = 403;
-    response.body.push_back(api::MakeChunk(
-        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403})"));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
+constexpr std::array<std::string_view, 5> kWhole{"pods", "events", "podgroups", "pytorchjobs",
+                                                 "trainingjobs"};
 
- private:
-  static constexpr std::array<std::string_view, 5> kWhole{"pods", "events", "podgroups",
-                                                          "pytorchjobs", "trainingjobs"};
-  api::RestHandler& server_;
-};
+// Serves projects, single namespaces and discovery; refuses lists over all namespaces.
+std::optional<api::RestResponse> SingleNamespaces(const api::RestRequest& request) {
+  const bool whole = std::any_of(kWhole.begin(), kWhole.end(), [&](std::string_view kind) {
+    return request.path.ends_with(StrCat("/", kind)) &&
+           request.path.find("/namespaces/") == std::string::npos;
+  });
+  const bool hidden = request.path.find("/namespaces/team-b/") != std::string::npos;
+  if (!whole && !hidden) return std::nullopt;
+  return api::Refusal(Code::kForbidden);
+}
 
 class OwnNamespacesTest : public CliTest {
  protected:
@@ -47,7 +36,7 @@ class OwnNamespacesTest : public CliTest {
   void AsResearcher() {
     env_.connect = [this](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<SingleNamespaces>(*server_.server);
+      connection.server = std::make_shared<api::ScriptedServer>(*server_.server, SingleNamespaces);
       connection.url = "https://test:6443";
       connection.user = {.name = "ada", .groups = {"system:masters"}};
       connection.ns = "team-a";
