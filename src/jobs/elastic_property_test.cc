@@ -489,6 +489,22 @@ TEST_F(TiersTest, ElasticdlsFractionMayNameTheClass) {
   EXPECT_EQ(classes, "medium low medium ");
 }
 
+TEST(ElasticSizeTest, WhatAMemberWaitsForIsToldToItsEnd) {
+  TestCluster cluster;
+  const std::string node = StrCat("node.", std::string(60, 'a'), ".", std::string(60, 'b'));
+  cluster.AddNode(node, 3);
+  cluster.StartManager();
+  PyTorchYaml yaml{.workers = 3,
+                   .more_spec = "  elasticPolicy: {minReplicas: 2, maxReplicas: 4}\n"};
+  cluster.Create(yaml.Text());
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 3; }));
+  cluster.Run(10 * kSecond);
+  json::SharedValue job = cluster.Get(kPyTorchJobs, "default/job");
+  const std::string_view message = json::GetString(*job, {"status", "elastic", "message"});
+  EXPECT_TRUE(message.starts_with("waits for 1 more: ")) << message;
+  EXPECT_TRUE(message.ends_with(StrCat("on ", node, ", which has 0 of 3 free"))) << message;
+}
+
 TEST(ElasticSizeTest, PyTorchJobsKeepToTheirPolicy) {
   TestCluster cluster;
   cluster.AddNode("node-0", 8);

@@ -15,16 +15,17 @@ namespace swell::jobs {
 namespace {
 
 constexpr size_t kHistoryMax = 48;
-constexpr size_t kReasonBytesMax = 200;
+constexpr size_t kReasonBytesMax = 200;    // of each change in the history
+constexpr size_t kMessageBytesMax = 1000;  // the scheduler names a node at its end
 // Members that come one after the other are one change.
 constexpr Duration kOneChange = std::chrono::seconds(5);
 constexpr std::string_view kMemberEnded = "a member ended";
 // Throughput varies all the time. Only a change of this part of it is written.
 constexpr double kThroughputChangeMin = 0.2;
 
-std::string Shortened(std::string text) {
-  if (text.size() > kReasonBytesMax) {
-    text.resize(kReasonBytesMax);
+std::string Shortened(std::string text, size_t most) {
+  if (text.size() > most) {
+    text.resize(most);
     while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
     if (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
     text += "...";
@@ -175,7 +176,7 @@ std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
     if (!waits.empty()) break;
   }
   std::string text = StrCat("waits for ", desired - now, " more");
-  return waits.empty() ? text : Shortened(StrCat(text, ": ", waits));
+  return waits.empty() ? text : Shortened(StrCat(text, ": ", waits), kMessageBytesMax);
 }
 
 // The message of the preemption that took members; empty: none did.
@@ -199,7 +200,7 @@ std::string WhyChanged(const JobPass& pass,
   const int64_t wanted = history.back().desired;
   if (now < before) {
     std::string by = TakenBy(pass, preempted);
-    if (!by.empty()) return Shortened(std::move(by));
+    if (!by.empty()) return Shortened(std::move(by), kReasonBytesMax);
   }
   if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
   if (now < before) return std::string(kMemberEnded);
