@@ -52,42 +52,26 @@ std::optional<api::RestResponse> RefusesTheAuditLog(const api::RestRequest& requ
                       StrCat(R"(forbidden: User "jane" cannot get path ")", request.path, "\""));
 }
 
-// Lets nobody read what has no namespace; of the version that it is told.
-class KeepsTheClusterToItself : public api::RestHandler {
- public:
-  KeepsTheClusterToItself(api::RestHandler& server, std::string version)
-      : server_(server), version_(std::move(version)) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    const std::string resource = request.path.substr(request.path.rfind('/') + 1);
-    const bool kept = resource == "projects" || resource == "nodes";
-    if (!kept && request.path != "/version") {
-      return server_.Handle(std::move(request), std::move(sink));
-    }
-    api::RestResponse response;
-    response.status = kept ? 403 : 200;
-    response.body.push_back(api::MakeChunk(
-        kept ? StrCat(R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,)",
-                      R"("reason":"Forbidden","message":")", resource,
-                      R"( is forbidden: User \"jane\" cannot list resource \")", resource,
-                      R"(\" in API group \"\" at the cluster scope"})")
-             : StrCat(R"({"gitVersion":")", version_, R"("})")));
-    sink->OnResponse(std::move(response));
-    return nullptr;
+// Lets nobody read what has no namespace, as a server of that version.
+std::optional<api::RestResponse> KeepsTheClusterToItself(const api::RestRequest& request,
+                                                         std::string_view version) {
+  if (request.path == "/version") {
+    return api::Answer(200, StrCat(R"({"gitVersion":")", version, R"("})"));
   }
+  const std::string resource = request.path.substr(request.path.rfind('/') + 1);
+  if (resource != "projects" && resource != "nodes") return std::nullopt;
+  return api::Refusal(Code::kForbidden,
+                      StrCat(resource, R"( is forbidden: User "jane" cannot list resource ")",
+                             resource, R"(" in API group "" at the cluster scope)"));
+}
 
- private:
-  api::RestHandler& server_;
-  const std::string version_;
-};
-class OnKubernetes final : public KeepsTheClusterToItself {
- public:
-  explicit OnKubernetes(api::RestHandler& server) : KeepsTheClusterToItself(server, "v1.37.2") {}
-};
-class OnOurs final : public KeepsTheClusterToItself {
- public:
-  explicit OnOurs(api::RestHandler& server) : KeepsTheClusterToItself(server, "v1.37.2+swell") {}
-};
+std::optional<api::RestResponse> OnKubernetes(const api::RestRequest& request) {
+  return KeepsTheClusterToItself(request, "v1.37.2");
+}
+
+std::optional<api::RestResponse> OnOurs(const api::RestRequest& request) {
+  return KeepsTheClusterToItself(request, "v1.37.2+swell");
+}
 
 class NoRoleTest : public CliTest {
  protected:
@@ -141,7 +125,7 @@ TEST_F(NoRoleTest, OfSeveralRefusedObjectsTheFirstSaysTheWayToARole) {
 }
 
 TEST_F(NoRoleTest, WhatNoRoleOfANamespaceReachesIsGivenToAllUsers) {
-  Behind<OnKubernetes>();
+  Behind(OnKubernetes);
   for (const auto& [command, resource] :
        {std::pair(std::vector<std::string>{"runai", "list"}, "projects"),
         std::pair(std::vector<std::string>{"swell", "top", "node"}, "nodes")}) {
@@ -153,7 +137,7 @@ TEST_F(NoRoleTest, WhatNoRoleOfANamespaceReachesIsGivenToAllUsers) {
                            resource, " is forbidden: User \"jane\" cannot list resource \"",
                            resource, "\" in API group \"\" at the cluster scope\n"));
   }
-  Behind<OnOurs>();
+  Behind(OnOurs);
   EXPECT_EQ(Run({"runai", "list"}), 1);
   EXPECT_NE(err_.find("--clusterrole=cluster-viewer "), std::string::npos) << err_;
 }

@@ -12,6 +12,7 @@
 #include "cli/api.h"
 #include "cli/flags.h"
 #include "cli/views/events_view.h"
+#include "cli/views/pod_view.h"
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/progress.h"
 
@@ -176,16 +177,5 @@ std::string_view RoleOfPod(const json::Value& pod);
 // "42%", or "-" where the total is not known; "4m", "-".
 std::string ProgressText(const JobView& job);
 std::string EtaText(const JobView& job);
-
-// GPUs that one pod asks for, in thousandths; fractions count. For a request of GPU memory,
-// what it was given, and nothing before it is bound.
-int64_t MilliGpus(const json::Value& pod_metadata_and_spec);
-std::string GpuText(int64_t milli_gpus);   // "4", "0.5"
-std::string GpusText(int64_t milli_gpus);  // "4 GPUs", "1 GPU"
-// What kubectl shows as a pod's status: Running, Completed, CrashLoopBackOff, Terminating, …
-std::string PodStatusWord(const json::Value& pod);
-// How to find out why a pod waits.
-std::string AskWhy(const json::Value& pod);
-std::string PodReady(const json::Value& pod);  // "1/1"
 
 }  // namespace swell::cli
