@@ -11,7 +11,6 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
-#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
