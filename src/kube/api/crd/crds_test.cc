@@ -45,7 +45,7 @@ class CrdsTest : public ::testing::Test {
 
 TEST_F(CrdsTest, AllAreValidByTheRulesForEverybody) {
   std::vector<json::Value> crds = SwellCrds();
-  EXPECT_EQ(crds.size(), 25u);
+  EXPECT_EQ(crds.size(), 28u);
   KindPtr kind = scheme_->FindKind({"apiextensions.k8s.io", "v1", "CustomResourceDefinition"});
   for (json::Value& crd : crds) {
     EXPECT_EQ(UnknownFields(*kind->schema, crd), std::vector<std::string>{})
