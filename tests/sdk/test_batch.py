@@ -158,8 +158,9 @@ class TrainingTest(support.FolderTest):
 
     def end(self, job):
         self.assertEqual(self.codes, [0, 0], job.all_logs())
-        words = job.log(0).split("ends ")[1].split()
-        return float(words[3]), float(words[5])
+        ends = [line.split() for line in job.log(0).splitlines() if line.startswith("ends rank ")]
+        self.assertEqual(len(ends), 1, job.log(0))
+        return float(ends[0][4]), float(ends[0][6])
 
     def assert_each_record_once(self, job, epochs):
         records = job.records()
