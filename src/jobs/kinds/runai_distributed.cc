@@ -185,9 +185,8 @@ Status RunaiDistributedKind::SetTemplates(const json::Value& workload,
   if (framework.leader.empty()) return Status::Ok();
   const json::Value* own = json::Find(workload, {"masterSpec"});
   if (own != nullptr) {
-    const WorkloadPart part{*own, "masterSpec", framework.container};
-    SWELL_RETURN_IF_ERROR(CheckWorkload(workload, part));
     leader = api::WithMasterSpec(leader, *own);
+    SWELL_RETURN_IF_ERROR(CheckWorkload(workload, {leader, "masterSpec", framework.container}));
   }
   return set(framework.leader,
              {leader, own != nullptr ? "masterSpec" : "spec", framework.container});

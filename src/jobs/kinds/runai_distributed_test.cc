@@ -212,6 +212,11 @@ TEST_F(RunaiDistributedTest, WhatCannotBeIsRefusedByField) {
   EXPECT_EQ(Wrong(torch, "gitSync: {items: {}}"),
             "masterSpec.gitSync: Forbidden: it is not supported; runai submit --git-sync fetches "
             "code");
+  EXPECT_EQ(Wrong(StrCat(torch, ", serviceType: {value: NodePort}"),
+                  "ports: {items: {a: {value: {container: 1}}, b: {value: {container: 2, "
+                  "serviceType: ClusterIP}}}}"),
+            "masterSpec.ports.items.b.value.serviceType: Invalid value: \"ClusterIP\": another "
+            "port has NodePort; all ports of a workload have one type");
 }
 
 }  // namespace

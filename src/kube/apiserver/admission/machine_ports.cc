@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/runai_workload.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/work.h"
@@ -37,13 +38,16 @@ AskedPorts PortsOfService(const json::Value& service) {
 // port.
 AskedPorts PortsOfWorkload(const json::Value& workload, std::string_view path) {
   AskedPorts ports;
-  for (std::string_view part : {"spec", "masterSpec"}) {
-    const json::Value* body = json::Find(workload, {part});
-    if (body == nullptr) continue;
-    for (const api::WorkloadPort& port : api::WorkloadPorts(*body)) {
-      if (port.type != kBalanced) continue;
-      ports.push_back({StrCat(path, part, ".", port.item, ".", port.outer_field), port.outer});
-    }
+  // The Service leads to the master, which has what the spec says and it does not.
+  json::Value body = api::Spec(workload);
+  std::string_view part = "spec";
+  if (const json::Value* master = json::Find(workload, {"masterSpec"})) {
+    body = api::WithMasterSpec(body, *master);
+    if (json::Find(*master, {"ports"}) != nullptr) part = "masterSpec";
+  }
+  for (const api::WorkloadPort& port : api::WorkloadPorts(body)) {
+    if (port.type != kBalanced) continue;
+    ports.push_back({StrCat(path, part, ".", port.item, ".", port.outer_field), port.outer});
   }
   return ports;
 }

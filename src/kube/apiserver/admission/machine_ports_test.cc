@@ -98,15 +98,26 @@ TEST_F(MachinePortsTest, WorkloadsChooseThePortsOfTheirServices) {
   ASSERT_EQ(post(kMaster, "d", low).status, 201);
   EXPECT_EQ(As(kAlice, "PATCH", path + "/d", R"({"spec":{"suspend":true}})").status, 200);
 
-  const Answer master =
-      As(kAlice, "POST", "/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads",
-         R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload","metadata":{"name":"e"},)"
-         R"("spec":{"image":{"value":"i"},"jobType":"PyTorchJob"},"masterSpec":{"serviceType":)"
-         R"({"value":"LoadBalancer"},"ports":{"items":{"web":{"value":{"container":22}}}}}})");
-  EXPECT_EQ(master.status, 403) << master.text;
-  EXPECT_NE(master.Message().find("masterSpec.ports.items.web.value.container: 22"),
-            std::string::npos)
-      << master.Message();
+  // The Service of distributed training is made of what the spec and masterSpec say together.
+  const std::string balanced = R"("serviceType":{"value":"LoadBalancer"})";
+  const std::string ssh = R"("ports":{"items":{"web":{"value":{"container":22}}}})";
+  const auto distributed = [&](const std::string& said, const std::string& master) {
+    return As(kAlice, "POST", "/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads",
+              StrCat(R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload",)",
+                     R"("metadata":{"name":"e"},"spec":{"image":{"value":"i"},)", said,
+                     R"("jobType":"PyTorchJob"},"masterSpec":{)", master, "}}"));
+  };
+  const auto refusal = [&](const std::string& said, const std::string& master) {
+    const Answer answer = distributed(said, master);
+    return answer.status == 403 ? answer.Message() : answer.text;
+  };
+  const std::string of_master = "masterSpec.ports.items.web.value.container: 22";
+  EXPECT_NE(refusal("", StrCat(balanced, ",", ssh)).find(of_master), std::string::npos);
+  EXPECT_NE(refusal(balanced + ",", ssh).find(of_master), std::string::npos);
+  EXPECT_NE(refusal(ssh + ",", balanced).find(" spec.ports.items.web.value.container: 22"),
+            std::string::npos);
+  EXPECT_EQ(distributed(StrCat(balanced, ",", ssh, ","), R"("ports":{"items":{}})").status, 201)
+      << "the master has none of these ports";
 
   const Answer cron =
       As(kAlice, "POST", "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons",
