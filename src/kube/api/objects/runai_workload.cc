@@ -25,7 +25,8 @@ const json::Object& WorkloadItems(const json::Value& body, std::string_view fiel
 }
 
 std::vector<WorkloadPort> WorkloadPorts(const json::Value& body) {
-  const std::string_view usual = json::GetString(body, {"serviceType", "value"}, "ClusterIP");
+  std::string_view usual = json::GetString(body, {"serviceType", "value"});
+  if (usual.empty()) usual = "ClusterIP";
   std::vector<WorkloadPort> ports;
   for (const auto& item : WorkloadItems(body, "ports")) {
     const json::Value* value = json::Find(item.value(), {"value"});

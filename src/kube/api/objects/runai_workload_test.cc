@@ -44,6 +44,9 @@ TEST(RunaiWorkloadTest, APortHasTheTypeOfItsWorkload) {
   const std::vector<WorkloadPort> ports = WorkloadPorts(body);
   EXPECT_EQ(ports[0].type, "NodePort");
   EXPECT_EQ(ports[1].type, "ClusterIP");
+  const json::Value empty =
+      J(R"({"serviceType":{"value":""},"ports":{"items":{"a":{"value":{"container":1}}}}})");
+  EXPECT_EQ(WorkloadPorts(empty)[0].type, "ClusterIP") << "as a Service of no type has it";
 }
 
 TEST(RunaiWorkloadTest, CountsItsPods) {
