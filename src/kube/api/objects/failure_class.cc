@@ -405,7 +405,10 @@ std::string LastWords(std::string_view said) {
     }
     continues = !error.empty() && error.ends_with(':');
   }
-  if (!system_error.empty() && since_system_error <= kLinesAfterCause) error = system_error;
+  if (!system_error.empty() && since_system_error <= kLinesAfterCause) {
+    error = system_error;
+    cause.clear();
+  }
   if (error.empty()) return Shortened(last, kLastWordsMax);
   if (cause.empty() || cause == error) return Shortened(error, kLastWordsMax);
   return StrCat(Shortened(error, kLastWordsMax / 2), " (caused by ",

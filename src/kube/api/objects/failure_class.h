@@ -40,8 +40,8 @@ int SignalOf(int64_t exit_code);
 int LaunchedSignal(std::string_view said);
 // "SIGKILL"; empty for a signal that programs rarely end by.
 std::string_view SignalName(int signal);
-// The line of `said` that says most: the last one that names an error, else the last one. At most
-// 200 bytes.
+// The line of `said` that says most: the last one that names an error, with the error that it
+// follows from, else the last one. Long ones are cut after some 400 bytes in all.
 std::string LastWords(std::string_view said);
 
 // Whether the log ends with torchrun's report of processes that failed. It is longer than what is

@@ -184,6 +184,9 @@ TEST(FailureClass, AnErrorThatFollowsFromAnotherNamesIt) {
             "ValueError: c (caused by OSError: a)");
   EXPECT_EQ(LastWords("OSError: a\n" + link + "KeyError: b\nretried\nValueError: c\n"),
             "ValueError: c");
+  EXPECT_EQ(LastWords("OSError: a\n" + link + "KeyError: b\ncp: x: No space left on device\n"),
+            "cp: x: No space left on device")
+      << "what came later follows from neither";
 }
 
 TEST(FailureClass, PrefixesOfRanksAreLeftOut) {
