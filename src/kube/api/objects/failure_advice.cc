@@ -113,7 +113,12 @@ constexpr std::string_view kLocalRank =
 
 // What a shell or the kernel says of a file that it cannot run.
 constexpr WordsRule kFileRules[] = {
-    {R"(\r')", kCarriageReturns},
+    // Of a name that ends with a carriage return. Data may have them, too: "float: '1.0\r'".
+    {R"(\r': no such file)", kCarriageReturns},
+    {R"(\r’: no such file)", kCarriageReturns},
+    {R"(\r': [errno 2] no such file)", kCarriageReturns},
+    {R"(\r': command not found)", kCarriageReturns},
+    {R"(\r'')", kCarriageReturns},  // unexpected token `$'\r''
     {"^m: bad interpreter", kCarriageReturns},
     {"required file not found",
      "the first line of the script (#!) names a program that is not there, or ends with a carriage "
@@ -203,6 +208,13 @@ std::string_view Matching(std::span<const WordsRule> rules, std::string_view sai
   return "";
 }
 
+// What they tell of a file that cannot be run; empty: nothing.
+std::string_view AdviceForFileWords(std::string_view said) {
+  constexpr std::string_view kNoInterpreter = "the program of its first line is not there: ";
+  const bool returns = said.find(kNoInterpreter) != std::string_view::npos;
+  return returns && said.ends_with(R"(\r')") ? kCarriageReturns : Matching(kFileRules, said);
+}
+
 // What the words of a failure tell beyond its class; empty: nothing that is known.
 std::string_view AdviceForWords(const Failure& failure, const json::Value& pod) {
   if (Says(failure.said, {"permission denied", "permissionerror"}) && UsesPathOfNode(pod)) {
@@ -214,7 +226,7 @@ std::string_view AdviceForWords(const Failure& failure, const json::Value& pod) 
            {"found no nvidia driver", "no cuda gpus are available", "no cuda-capable device"})) {
     return "its pod asks for no GPU: swell submit --gpus, or nvidia.com/gpu in its limits";
   }
-  const std::string_view of_file = Matching(kFileRules, failure.said);
+  const std::string_view of_file = AdviceForFileWords(failure.said);
   return of_file.empty() ? Matching(kWordsRules, failure.said) : of_file;
 }
 
@@ -266,7 +278,7 @@ std::string AdviceForFile(const Failure& failure, const json::Value& pod) {
 }
 
 std::string AdviceForCommand(const Failure& failure, const json::Value& pod) {
-  const std::string_view of_file = Matching(kFileRules, failure.said);
+  const std::string_view of_file = AdviceForFileWords(failure.said);
   if (!of_file.empty()) return std::string(of_file);
   if (failure.exit_code == kCommandNotFound && LacksFile(failure.said)) {
     return AdviceForFile(failure, pod);
