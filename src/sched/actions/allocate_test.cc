@@ -338,6 +338,28 @@ TEST(Allocate, FewerDomainsThanWantedCountAsEmpty) {
   EXPECT_EQ(SpreadOverTwoZones({.max_skew = 2, .min_domains = 3}, 5), "far far near near ");
 }
 
+TEST(Allocate, ADomainOfManyNodesIsOne) {
+  const auto placed = [](int32_t min_domains) {
+    Scenario s;
+    for (int i = 0; i < 9; ++i) {
+      s.Node(StrCat("n", i),
+             {.labels = {{"zone", std::string(1, static_cast<char>('a' + i % 3))}}});
+    }
+    const SpreadConstraint spread{.topology_key = "zone",
+                                  .selector = {{"app", SelectorOp::kIn, {"web"}}},
+                                  .min_domains = min_domains};
+    s.Pods("web", 12, {.labels = {{"app", "web"}}, .spread = {spread}});
+    s.Cycle();
+    int count = 0;
+    for (int i = 0; i < 12; ++i) count += !s.NodeOf(StrCat("web-", i)).empty();
+    EXPECT_EQ(s.Violations(), "");
+    return count;
+  };
+  EXPECT_EQ(placed(3), 12);
+  EXPECT_EQ(placed(4), 3) << "one in each zone while a fourth is missing";
+  EXPECT_EQ(placed(INT32_MAX), 3);
+}
+
 // A zone where the pods cannot go keeps the others from more than the skew, unless the constraint
 // leaves such nodes out.
 TEST(Allocate, TheConstraintSaysWhichNodesArePlacesToSpreadOver) {

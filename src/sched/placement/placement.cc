@@ -1,6 +1,5 @@
 #include "sched/placement/placement.h"
 
-#include <set>
 #include <tuple>
 
 namespace swell::sched {
@@ -272,37 +271,40 @@ Spot LookUpSpot(
   return {best, ChooseDevices(state, state.ShapeOf(pod), state.nodes[best], tense)};
 }
 
-// Whether the node is a place among which the pods are to be spread, as Kubernetes counts them: one
-// that cannot take a pod just now is, and so is one with taints unless the constraint honors them.
-bool SpreadsOver(State& state,
-                 ShapeId shape,
-                 NodeId node,
-                 const std::vector<SpreadTerm>& all,
-                 const SpreadTerm& spread) {
-  const Shape::Verdict& verdict = state.VerdictOf(shape, node);
-  if (spread.honors_affinity && !verdict.selected) return false;
-  if (spread.honors_taints && !verdict.tolerated) return false;
-  return std::all_of(all.begin(), all.end(), [&](const SpreadTerm& each) {
-    return !each.required || DomainOf(state, each.term, node) != kNone;
-  });
+// The nodes with all the labels that required constraints name, as Kubernetes counts them: one that
+// cannot take a pod just now is among them.
+std::vector<NodeId> NodesToSpreadOver(State& state, const std::vector<SpreadTerm>& all) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : state.index.by_rank) {
+    const bool labelled = std::all_of(all.begin(), all.end(), [&](const SpreadTerm& each) {
+      return !each.required || DomainOf(state, each.term, node) != kNone;
+    });
+    if (labelled) nodes.push_back(node);
+  }
+  return nodes;
 }
 
-// The fewest matching pods in any domain of the constraint.
+// The fewest matching pods in any domain of the constraint, which may leave out some of the nodes.
 int32_t LeastOf(State& state,
                 ShapeId shape,
-                const std::vector<SpreadTerm>& all,
+                const std::vector<NodeId>& nodes,
                 const SpreadTerm& spread,
                 Tense tense) {
   int32_t least = INT32_MAX;
-  std::set<int32_t> domains;
-  for (NodeId node : state.index.by_rank) {
-    if (!SpreadsOver(state, shape, node, all, spread)) continue;
+  int32_t domains = 0;
+  std::vector<bool> seen;
+  for (NodeId node : nodes) {
+    const Shape::Verdict& verdict = state.VerdictOf(shape, node);
+    if (spread.honors_affinity && !verdict.selected) continue;
+    if (spread.honors_taints && !verdict.tolerated) continue;
     const int32_t domain = DomainOf(state, spread.term, node);
-    if (spread.min_domains > 1) domains.insert(domain);
-    least = std::min(least, CountOf(state.terms.term(spread.term).matching[domain], tense));
+    const std::vector<DomainCount>& matching = state.terms.term(spread.term).matching;
+    seen.resize(matching.size());
+    domains += !seen[domain];
+    seen[domain] = true;
+    least = std::min(least, CountOf(matching[domain], tense));
   }
-  const bool too_few = spread.min_domains > static_cast<int64_t>(domains.size());
-  return least == INT32_MAX || (spread.min_domains > 1 && too_few) ? 0 : least;
+  return domains == 0 || spread.min_domains > domains ? 0 : least;
 }
 
 }  // namespace
@@ -310,8 +312,11 @@ int32_t LeastOf(State& state,
 SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape_id, Tense tense) {
   SpreadMinima minima;
   const std::vector<SpreadTerm> spread = state.shapes[shape_id].spread;
+  const bool any = std::any_of(spread.begin(), spread.end(),
+                               [](const SpreadTerm& each) { return each.required; });
+  const std::vector<NodeId> nodes = any ? NodesToSpreadOver(state, spread) : std::vector<NodeId>();
   for (const SpreadTerm& s : spread) {
-    minima.minimum.push_back(s.required ? LeastOf(state, shape_id, spread, s, tense) : 0);
+    minima.minimum.push_back(s.required ? LeastOf(state, shape_id, nodes, s, tense) : 0);
   }
   return minima;
 }
