@@ -132,6 +132,13 @@ Status ReadMarsSpec(const json::Value& body, JobSpec&) {
                                   dirs[i].is_string() ? json::View(dirs[i].get_string()) : "",
                                   "must be an absolute path");
   }
+  if (const json::Value* size = json::Find(body, {kTuning, "workerCacheSize"})) {
+    const auto bytes = api::Quantity::FromJson(*size);
+    if (bytes.ok() && bytes->Value() < 0) {
+      return controllers::WrongField(StrCat("spec.", kTuning, ".workerCacheSize"), bytes->Value(),
+                                     "must be at least 0");
+    }
+  }
   const std::string_view plasma = json::GetString(body, {kTuning, "plasmaStore"}, "/dev/shm");
   if (plasma.empty() || plasma.starts_with('/')) return Status::Ok();
   return controllers::WrongText(StrCat("spec.", kTuning, ".plasmaStore"), plasma,

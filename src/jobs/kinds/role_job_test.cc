@@ -380,6 +380,9 @@ TEST_F(RoleJobTest, WhatAMarsJobCannotDoWithout) {
   EXPECT_EQ(wrong(role("Scheduler"), R"(,"workerMemoryTuningPolicy":{"spillDirs":["/a","b"]})"),
             "spec.workerMemoryTuningPolicy.spillDirs[1]: Invalid value: \"b\": must be an absolute "
             "path");
+  EXPECT_EQ(wrong(role("Scheduler"), R"(,"workerMemoryTuningPolicy":{"workerCacheSize":"-1Gi"})"),
+            "spec.workerMemoryTuningPolicy.workerCacheSize: Invalid value: -1073741824: must be at "
+            "least 0");
   const auto job = json::Parse(R"({"spec":{"webHost":"mars.example.com"}})");
   EXPECT_EQ(IgnoredFields(*job), std::vector<std::string>{"spec.webHost"});
 }

@@ -281,6 +281,9 @@ TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
   EXPECT_EQ(Wrong("supplementalGroups: {value: '10,20'}"),
             "spec.supplementalGroups.value: Invalid value: \"10,20\": must be group IDs such as "
             "10;20");
+  EXPECT_EQ(Wrong("supplementalGroups: {value: '2147483648'}"),
+            "spec.supplementalGroups.value: Invalid value: \"2147483648\": must be group IDs such "
+            "as 10;20");
   EXPECT_EQ(Wrong("usage: Template"),
             "spec.usage: Invalid value: \"Template\": must be Submit: templates are not stored; "
             "keep the manifest instead");

@@ -26,6 +26,7 @@ using controllers::WrongField;
 using controllers::WrongText;
 
 constexpr std::string_view kLargeShm = "8Gi";
+constexpr int64_t kIdMax = 2147483647;  // of users and groups
 constexpr std::string_view kNodeTypeLabel = "run.ai/type";
 // Only the system writes keys of this domain: they are facts about pods.
 constexpr std::string_view kOwnDomain = "swell.dev/";
@@ -258,7 +259,7 @@ Status SetGroups(const WorkloadPart& part, json::Value& pod) {
   json::Array groups;
   for (std::string_view word : Split(text, ';')) {
     const auto group = ParseInt(Trim(word));
-    if (!group || *group < 0) {
+    if (!group || *group < 0 || *group > kIdMax) {
       return WrongText(part.Field("supplementalGroups.value"), text,
                        "must be group IDs such as 10;20");
     }
