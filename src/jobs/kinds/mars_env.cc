@@ -134,7 +134,7 @@ Status ReadMarsSpec(const json::Value& body, JobSpec&) {
   }
   if (const json::Value* size = json::Find(body, {kTuning, "workerCacheSize"})) {
     const auto bytes = api::Quantity::FromJson(*size);
-    if (bytes.ok() && bytes->Value() < 0) {
+    if (bytes.ok() && bytes->negative()) {
       return controllers::WrongField(StrCat("spec.", kTuning, ".workerCacheSize"), bytes->Value(),
                                      "must be at least 0");
     }

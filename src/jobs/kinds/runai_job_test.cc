@@ -289,6 +289,8 @@ TEST_F(RunaiJobTest, WhatCannotBeFollowedIsRefusedByField) {
             "keep the manifest instead");
   EXPECT_EQ(Wrong("memory: {value: lots}"),
             "spec.memory.value: Invalid value: \"lots\": must be an amount such as 2, 500m or 8Gi");
+  EXPECT_EQ(Wrong("cpu: {value: -0.5}"),
+            "spec.cpu.value: Invalid value: \"-0.5\": must be an amount such as 2, 500m or 8Gi");
   EXPECT_EQ(Wrong("command: {value: \"sh -c 'a\"}"),
             "spec.command.value: Invalid value: \"sh -c 'a\": a quotation mark is not closed");
   EXPECT_EQ(Wrong("gitSync: {items: {}}"),

@@ -127,7 +127,8 @@ Status SetAmount(const std::string& field,
                  std::string_view resource,
                  json::Value& container) {
   if (text.empty()) return Status::Ok();
-  if (!api::Quantity::Parse(text).ok()) {
+  const auto amount = api::Quantity::Parse(text);
+  if (!amount.ok() || amount->negative()) {
     return WrongText(field, text, "must be an amount such as 2, 500m or 8Gi");
   }
   json::Set(container, {"resources", side, resource}, text);
