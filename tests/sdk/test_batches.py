@@ -15,6 +15,23 @@ from swell import loop
 from swell.loop import batches
 
 
+_FOLDS = """
+import sys, torch, swell
+job = swell.Job()
+data = torch.arange(32.0).reshape(16, 2) / 32
+for name in ("fold-1", "fold-2"):
+    torch.manual_seed(job.rank)
+    model = job.parallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for records in job.batches(data, 4, 1, {"model": model.module, "optimizer": optimizer}, name=name):
+        optimizer.zero_grad()
+        model(records).pow(2).mean().backward()
+        optimizer.step()
+    with open(f"{sys.argv[1]}-{name}-{job.rank}", "w") as file:
+        file.write(str(model.module.state_dict()))
+"""
+
+
 class Weight:
     value = 0.0
 
@@ -161,6 +178,21 @@ class FinishTest(support.FolderTest):
         resumed = train()
         self.assertEqual(resumed, undisturbed[4:5] + undisturbed[7:])
         self.assertEqual(sorted(os.listdir(self.path("checkpoints"))), ["fold-1", "fold-2", "fold-3"])
+
+    def test_a_network_that_is_made_after_a_loop_trains_on_all_ranks(self):
+        path = self.path("folds.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(_FOLDS)
+        command = ["-m", "swell.launch", "--standalone", "--nproc_per_node=2", path, self.path("weights")]
+        environ = {"SWELL_CHECKPOINT_DIR": self.path("checkpoints"), "OMP_NUM_THREADS": 1}
+        code, output = support.finish(support.start(self, command, **environ))
+        self.assertEqual(code, 0, output)
+        for fold in ("fold-1", "fold-2"):
+            weights = []
+            for rank in (0, 1):
+                with open(self.path(f"weights-{fold}-{rank}"), encoding="utf-8") as file:
+                    weights.append(file.read())
+            self.assertEqual(weights[0], weights[1])
 
     def test_several_loops_of_ranks_that_come_and_go_are_refused(self):
         self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)

@@ -145,6 +145,8 @@ class Job:
             network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange, **first
         )
         self._wrappers.append(wrapper)
+        if self._joined and self._group is None and initialized():
+            wrapper.rebuild(self.env.world)  # a loop before this one has formed the group
         return wrapper
 
     def learning_rate(self, optimizer, rule=None, world=None):
