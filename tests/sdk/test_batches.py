@@ -1,6 +1,7 @@
 """`job.batches` says what is wrong with its arguments, and with a checkpoint of another script."""
 
 import functools
+import math
 import os
 import random
 import shutil
@@ -78,7 +79,7 @@ class KeepTest(unittest.TestCase):
                 next(batches(job_with(None), [1.0], size, epochs, {"model": Kept()}, 0, 0, options))
         from torch.utils.data import DataLoader
 
-        with self.assertRaisesRegex(TypeError, "^job.batches got a DataLoader: give it the loader's dataset"):
+        with self.assertRaisesRegex(TypeError, "^job.batches got a DataLoader: give it the dataset"):
             next(batches(job_with(None), DataLoader([1.0]), 8, 1, {"model": Kept()}, 0, 0, {}))
         with self.assertRaisesRegex(ValueError, "^the dataset has no records$"):
             next(batches(job_with(None), [], 8, 1, {"model": Kept()}, 0, 0, {}))
@@ -145,11 +146,11 @@ class FinishTest(support.FolderTest):
         job = self.job()
         begin = functools.partial(job.batches, [1.0] * 4, 1, 1, {"kept": Kept()})
         self.assertEqual(len(list(begin())), 4)
-        with self.assertRaisesRegex(RuntimeError, 'give each loop of several a name, job.batches.*name="fold-1"'):
+        with self.assertRaisesRegex(RuntimeError, 'give each of several loops a name, job.batches.*name="fold-1"'):
             next(begin())
         self.assertEqual(len(list(begin(name="other"))), 4)
         for name in ("other", None):
-            with self.assertRaisesRegex(RuntimeError, "give each loop of several a name"):
+            with self.assertRaisesRegex(RuntimeError, "give each of several loops a name"):
                 next(begin(name=name))
         with self.assertRaisesRegex(ValueError, "name='../a': expected letters, digits"):
             next(begin(name="../a"))
@@ -179,6 +180,18 @@ class FinishTest(support.FolderTest):
         self.assertEqual(resumed, undisturbed[4:5] + undisturbed[7:])
         self.assertEqual(sorted(os.listdir(self.path("checkpoints"))), ["fold-1", "fold-2", "fold-3"])
 
+    def test_reports_and_curves_of_a_loop_have_nothing_of_the_loop_before(self):
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job = swell.Job(env=swell.Env(), checkpoints=self.path("checkpoints"), log_dir=self.path("curves"))
+        for name in ("one", "two"):
+            for _ in job.batches([1.0] * 4, 1, 1, {"kept": Kept()}, name=name):
+                self.assertNotIn("one" if name == "two" else "two", job.metrics)
+                job.log(**{name: math.nan})
+                job.scalar("loss", 1.0)
+            self.assertEqual(list(job.checkpoints.load().metrics), [name])
+            self.assertEqual(len(os.listdir(self.path("curves", name))), 1)
+        self.assertEqual(job._not_finite_since, 0)
+
     def test_a_network_that_is_made_after_a_loop_trains_on_all_ranks(self):
         path = self.path("folds.py")
         with open(path, "w", encoding="utf-8") as file:
@@ -197,7 +210,7 @@ class FinishTest(support.FolderTest):
     def test_several_loops_of_ranks_that_come_and_go_are_refused(self):
         self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
         job = swell.Job(env=swell.Env(world=2), checkpoints=self.path("checkpoints"))
-        with self.assertRaisesRegex(RuntimeError, "^name='fold-1': ranks that join while the others train"):
+        with self.assertRaisesRegex(RuntimeError, "^name='fold-1': a rank that joins while others train"):
             next(job.batches([1.0], 1, 1, {"kept": Kept()}, name="fold-1"))
 
     def test_the_last_step_of_each_epoch_is_marked(self):

@@ -14,7 +14,7 @@ What always holds:
 * Every record is trained once per epoch, however often the job is preempted or resized.
 * The gradient is that of the mean loss over the whole job's batch, also if ranks have shares of different size:
   `Job.parallel` weighs them.
-* Of several loops in one script each has a name, and a folder of checkpoints below the job's.
+* Each of several loops in one script has a name, and folders of that name for its checkpoints and its curves.
 * `Job.finish` ends the loop after the step in which all ranks call it, as the last epoch does.
 * A resumed run draws the same random numbers as an undisturbed one, unless the loader has worker processes.
 """
@@ -28,13 +28,12 @@ from collections import deque
 
 from swell import report
 from swell.checkpoint import CheckpointManager
-from swell.memory import MemoryCopies
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
 from swell.resize import is_lost_peer
 from swell.sampler import ResumableDistributedSampler
-from swell.saving import Saver
+from swell.scalars import Scalars
 from swell.stream import Stream
 from swell.weight import Weight
 
@@ -131,6 +130,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     _part(job)
     job.progress.enter("done", step)
     job._loops[name] = job.checkpoints.dir
+    if name is not None:
+        job._optimizers = []  # what the script shows from now on is of the next loop
 
 
 def _part(job):
@@ -164,32 +165,37 @@ def _tell_of_gradients(job):
 
 
 def _begin(job, name):
-    """Each loop of several saves in a folder of its own. A resumed run finds the end of the earlier ones there."""
+    """Each of several loops has a folder of its own, in which a resumed run finds the end of those before."""
     if name in job._loops if name else job.checkpoints.dir in job._loops.values():
         # It would find that end, and train nothing.
         raise RuntimeError(
-            "job.batches came to its end before, and checkpoints hold the place in one loop: give each loop of several "
-            'a name, job.batches(..., name="fold-1")'
+            "an earlier loop of job.batches ended in this folder of checkpoints: give each of several loops a name, "
+            'job.batches(..., name="fold-1")'
         )
     if name is None:
         return
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
-        raise ValueError(f"name={name!r:.80}: expected letters, digits, dots and dashes, since a folder gets it")
+        raise ValueError(f"name={name!r:.80}: expected letters, digits, dots and dashes: it is the name of a folder")
     if job.env.elastic or (job.env.distributed and not job.env.under_agent):
-        # A member that joins gets the state of the loop that the others are in, and begins with the first.
+        # A member that joins begins with the first loop, whose state the others have no more.
         raise RuntimeError(
-            f"name={name!r}: ranks that join while the others train know one loop alone; start several loops with "
-            "python -m swell.launch, which starts all ranks again, or as a job each"
+            f"name={name!r}: a rank that joins while others train cannot skip the loops that they have done; start "
+            "the script with python -m swell.launch, or a job for each loop"
         )
+    _begin_anew(job, name)
+
+
+def _begin_anew(job, name):
+    """Nothing of the loop before goes into the checkpoints, reports and curves of this one."""
     job.flush()
     if job._has_copies:
         job._saver.remove_copies()
-    job._folder = job._folder or job.checkpoints.dir
-    job.checkpoints = CheckpointManager(os.path.join(job._folder, name))
-    job._memory = MemoryCopies(job.checkpoints.dir)
-    job._saver = Saver(job.checkpoints, job._memory)
-    job._saved_step = None
-    job._has_copies = job._memory_prepared = False
+    job._folders = job._folders or (job.checkpoints.dir, job._scalars.folder)
+    checkpoints, curves = job._folders
+    job._save_with(CheckpointManager(os.path.join(checkpoints, name)))
+    job._scalars.close()
+    job._scalars = Scalars(curves and os.path.join(curves, name))
+    job.metrics, job._not_finite_since = {}, None
 
 
 def _check_counts(batch_size, epochs):
@@ -262,8 +268,8 @@ def _sources(job, dataset, batch_size, seed, options):
 
     if isinstance(dataset, DataLoader):
         raise TypeError(
-            "job.batches got a DataLoader: give it the loader's dataset, and the loader's other options, such as "
-            "num_workers; it makes its own, which resumes within an epoch"
+            "job.batches got a DataLoader: give it the dataset, and options of the loader such as num_workers; it makes "
+            "a loader that resumes within an epoch"
         )
     # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
     # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.

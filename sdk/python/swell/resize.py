@@ -31,7 +31,7 @@ from swell.peers import Peers
 from swell.rendezvous import RendezvousClient, RendezvousServer
 
 _STORE_TIMEOUT = timedelta(seconds=20)
-_STORE_SECONDS = 5.0
+_STORE_CONNECT_SECONDS = 5.0
 _FORMED_KEY = "swell/formed"
 _DEPARTURE_SECONDS = 5.0
 # The end of a broken group takes milliseconds, unless gloo has forgotten one of its collectives.
@@ -466,6 +466,19 @@ def at_clean_exit(action):
     atexit.register(lambda: failed or action())
 
 
+def bounded(timeout, look=lambda: None):
+    """A function that calls `look`, and raises TimeoutError once `timeout` has passed."""
+    end = time.monotonic() + timeout.total_seconds()
+
+    def look_until_then():
+        look()
+        if time.monotonic() > end:
+            seconds = round(timeout.total_seconds())
+            raise TimeoutError(f"lost members were not replaced within {seconds} s (Job(timeout=))")
+
+    return look_until_then
+
+
 def check_group(env):
     if not initialized():
         raise RuntimeError(
@@ -486,7 +499,7 @@ def init_group(env, backend, timeout):
 def _check_store(env):
     # The launcher's store is there before its workers. torch would wait for another one until its time-out.
     try:
-        socket.create_connection((env.master_addr, env.master_port), _STORE_SECONDS).close()
+        socket.create_connection((env.master_addr, env.master_port), _STORE_CONNECT_SECONDS).close()
     except ConnectionRefusedError:
         raise RuntimeError(
             f"nobody listens at MASTER_ADDR:MASTER_PORT, {env.master_addr}:{env.master_port}: the launcher sets both "

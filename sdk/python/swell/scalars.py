@@ -46,7 +46,7 @@ _FLOAT32_MAX = 3.4028234663852886e38
 class Scalars:
     def __init__(self, folder, clock=time.monotonic, wall_clock=time.time):
         """`folder`: None if nothing is to be written. It is made with the first event."""
-        self._folder = folder
+        self.folder = folder
         self._clock = clock
         self._wall_clock = wall_clock
         self._file = None
@@ -61,7 +61,7 @@ class Scalars:
 
     @property
     def enabled(self):
-        return self._folder is not None
+        return self.folder is not None
 
     @property
     def due(self):
@@ -124,16 +124,16 @@ class Scalars:
         return _bytes_field(1, _bytes_field(1, name) + b"\x15" + struct.pack("<f", number))
 
     def _open(self, step):
-        os.makedirs(self._folder, exist_ok=True)
+        os.makedirs(self.folder, exist_ok=True)
         stamp = int(self._wall_clock())
-        for name in os.listdir(self._folder):
+        for name in os.listdir(self.folder):
             found = _NAME.match(name)
             if found:
                 stamp = max(stamp, int(found.group(1)) + 1)
         name = f"events.out.tfevents.{stamp:010d}.{socket.gethostname()}.{os.getpid()}.swell"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         # Others read it: a TensorBoard of another user.
-        self._file = os.open(os.path.join(self._folder, name), flags, 0o644)
+        self._file = os.open(os.path.join(self.folder, name), flags, 0o644)
         self._process = os.getpid()
         self._size = 0
         begin = step if self._begin is None else min(step, self._begin)

@@ -35,7 +35,7 @@ from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import (
-    Group, LostPeer, at_clean_exit, check_group, destroy_group, finish, init_group, initialized, is_lost_peer,
+    Group, LostPeer, at_clean_exit, bounded, check_group, destroy_group, finish, init_group, initialized, is_lost_peer,
 )
 from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars, rates_of
@@ -72,18 +72,15 @@ class Job:
         """
         self.env = env or Env.read()
         folder = checkpoints is None or isinstance(checkpoints, (str, os.PathLike))
-        self.checkpoints = CheckpointManager(checkpoints) if folder else checkpoints
-        # Checkpoints in a form of the script's own are written while the training waits.
-        own_form = not isinstance(self.checkpoints, CheckpointManager)
-        self._memory = None if own_form else MemoryCopies(self.checkpoints.dir)
-        self._saver = Saver(self.checkpoints, self._memory)
+        self._save_with(CheckpointManager(checkpoints) if folder else checkpoints)
         self.notice = notice or Notice(hold=False)
         self.resizes = 0
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
         self.epoch_ends = False  # the step of `batches` under way is the last of its epoch
         self.finishing = False  # the step of `batches` under way is the last
-        self._loops, self._folder = {}, None  # of `batches` that ended: {name: folder}; the folder above those
+        self._loops = {}  # of `batches` that ended: {name: folder of checkpoints}
+        self._folders = None  # above those of loops with names: of checkpoints, and of curves
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
         self.weight = Weight()  # of the current step of `batches`
@@ -91,8 +88,6 @@ class Job:
         self.backend = backend
         self._timeout = timeout
         self._flag = None
-        self._saved_step = None
-        self._has_copies = self._memory_prepared = False
         self._wrappers, self._rates = [], []
         self._group = None
         self._joined = False
@@ -109,9 +104,18 @@ class Job:
         self._optimizers = []  # whose learning rates are in the curves
         self._clock = clock
         self._save_seconds = save_seconds(checkpoint_seconds)
-        if self._save_seconds is None and own_form:
+        if self._save_seconds is None and self._memory is None:
             self._save_seconds = 0.0
         self._last_save_attempt = clock()
+
+    def _save_with(self, checkpoints):
+        self.checkpoints = checkpoints
+        # Checkpoints in a form of the script's own are written while the training waits.
+        own_form = not isinstance(checkpoints, CheckpointManager)
+        self._memory = None if own_form else MemoryCopies(checkpoints.dir)
+        self._saver = Saver(checkpoints, self._memory)
+        self._saved_step = None
+        self._has_copies = self._memory_prepared = False
 
     @property
     def rank(self):
@@ -216,7 +220,8 @@ class Job:
                     if not self._can_recover(error):
                         raise
                     traceback.clear_frames(error.__traceback__)
-                    self._take(self._form(lambda: self._group.rejoin(self._wrappers, None, None, self._bounded())))
+                    look = bounded(self._timeout)
+                    self._take(self._form(lambda: self._group.rejoin(self._wrappers, None, None, look)))
 
     def _restore(self):
         if self._received is not None:
@@ -444,7 +449,7 @@ class Job:
         `batch_size`: records in a step of the whole job; each rank gets its share. `keep`: {name: object} with what a
         checkpoint must contain; each object has state_dict and load_state_dict. `seed`: of the order in which records
         are drawn, another one in each epoch. `checkpoint_every`: steps between two checkpoints, beside those that the
-        job makes by itself. `name`: of one of several such loops, whose checkpoints are in a folder of that name.
+        job makes by itself. `name`: each of several loops in one script needs one, and has folders of that name.
         `loader`: further options of torch's DataLoader, such as num_workers.
         """
         from swell.loop import batches
@@ -696,18 +701,6 @@ class Job:
         if received is not None:
             self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
 
-    def _bounded(self, look=lambda: None):
-        """`look`, until the job's time-out for waits has passed."""
-        end = time.monotonic() + self._timeout.total_seconds()
-
-        def bounded():
-            look()
-            if time.monotonic() > end:
-                seconds = round(self._timeout.total_seconds())
-                raise TimeoutError(f"lost members were not replaced within {seconds} s (Job(timeout=))")
-
-        return bounded
-
     def _keep_for_restart(self, error, state):
         """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
         if self.env.under_agent and self._memory is not None and is_lost_peer(error):
@@ -727,7 +720,7 @@ class Job:
         reason = self._group.broken or str(error).splitlines()[0]
         print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
         content = {"step": step, "epoch": None, "state": own}
-        look = self._bounded(lambda: self._leave_if_noticed(step, own))
+        look = bounded(self._timeout, lambda: self._leave_if_noticed(step, own))
         received = self._form(lambda: self._group.rejoin(self._wrappers, step, content, look))
         if received is None:
             random_state.restore(drawn)
