@@ -17,7 +17,7 @@ _MARK = "swell_guard"
 
 
 def step_of(state, told):
-    """The step of a script's own state. `told`: the one that it last gave to the job, for states that do not say."""
+    """The step of a script's own state, or else `told`, the last one that the script gave to the job."""
     return state["step"] if isinstance(state, dict) and "step" in state else told
 
 

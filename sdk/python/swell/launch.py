@@ -3,7 +3,7 @@
 Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. The differences:
 
 * It starts with torch 1.13 on Python 3.11. `torchrun` fails there, because its defaults for --redirects and --tee
-  parse to None. It also takes the names of newer torch there: --nproc-per-node.
+  parse to None. It also takes the names that torch has since 2.0, such as --nproc-per-node.
 * Workers get the whole grace period (SWELL_GRACE_SECONDS) to save, not 30 seconds. Further SIGTERMs do not shorten it.
 * If workers exit with 143 because a peer was preempted, the group forms again without using up --max_restarts.
 * A node that must stop leaves the rendezvous at once, and other nodes wait 5 s for late nodes, not 30
@@ -70,7 +70,7 @@ def main(arguments=None):
 
 def _parser(run):
     parser = run.get_args_parser()
-    # torch before 2.0 knows --nproc_per_node alone. Options of one action share it, so a later name is one more key.
+    # torch before 2.0 knows --nproc_per_node alone. Its parser finds an option by its name: the other name is added.
     names = parser._option_string_actions
     for name, action in list(names.items()):
         names.setdefault(name.replace("_", "-"), action)

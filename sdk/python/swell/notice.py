@@ -15,7 +15,7 @@ What always holds:
 * Before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells and
   containers count as 143), even if native code waits for peers that never come.
 * A notice whose deadline passed before this process started was for an earlier process and is ignored.
-* `hold()` in a process of `torch.multiprocessing.spawn` says on stderr that its parent would not wait for the save.
+* If `torch.multiprocessing.spawn` started the process, `hold()` says on stderr that the parent would not wait for a save.
 """
 
 import json
@@ -90,8 +90,8 @@ class Notice:
         signal.signal(signal.SIGTERM, self._on_signal)
         if os.environ.get("RANK", "0") == "0" and _parent_ends_first():
             sys.stderr.write(
-                "swell: this process was started by multiprocessing, and its parent ends on SIGTERM without waiting for"
-                " a save. Start the ranks with python -m swell.launch --nproc-per-node=N in place of"
+                "swell: multiprocessing started this process, and its parent ends on SIGTERM without waiting for a"
+                " save. Start the ranks with python -m swell.launch --nproc-per-node=N, not with"
                 " torch.multiprocessing.spawn\n"
             )
             sys.stderr.flush()
@@ -147,7 +147,7 @@ class Notice:
 
 
 def _parent_ends_first():
-    """Whether SIGTERM ends the process that started this one by multiprocessing, which ends the container, too."""
+    """Whether multiprocessing started this process, and its parent ends on SIGTERM: the container ends with that."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         return False
