@@ -9,7 +9,7 @@ const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'wh
 
 const ESCAPE = /\u001b\[([0-9;]*)([A-Za-z])|\u001b\][^\u0007]*(?:\u0007|$)|[\u0000-\u0008\u000b-\u001f]/g;
 
-// The nearest of the named colours: they can be read on either background, and others may not be.
+// The nearest of the named colours, which can be read on both backgrounds. Other colours may not.
 function nearest(red: number, green: number, blue: number): string {
   const most = Math.max(red, green, blue);
   const least = Math.min(red, green, blue);
@@ -19,7 +19,7 @@ function nearest(red: number, green: number, blue: number): string {
   return `ansi-${NAMES[bits]}`;
 }
 
-// The palette of 256 has eight colours, the same bright, a cube of 6×6×6, and greys.
+// The palette has eight colours, the same eight in bright, a cube of 6×6×6 colours, and greys.
 function ofPalette(index: number): string {
   if (index < 16) return `ansi-${NAMES[index % 8]}`;
   if (index > 231) return '';

@@ -115,7 +115,7 @@ export function dateTime(time: string | number | null | undefined): string {
 // The zone of all clocks on the pages: that of the browser.
 export const zoneHere = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-// "UTC", and where clocks there do not show what those of the pages do, whose those are.
+// The zone, and the zone of the pages if their clocks show another time.
 export function zoneText(zone: string, at = new Date()): string {
   try {
     const there = at.toLocaleString('en-US', { timeZone: zone });
@@ -188,7 +188,7 @@ export function withoutCount(reason: string): string {
   );
 }
 
-// What the word of the state says already.
+// Without what the word of the state says already.
 function withoutState(reason: string): string {
   return reason.replace(/^(\S+) cannot start: container \S+ waits with \S+: (?:Back-off pulling (?=image ))?/, '$1: ');
 }

@@ -10,7 +10,7 @@ export const LINES_MAX = 20_000;
 
 const STAMP = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?/;
 
-// A progress bar draws its line again after each "\r": what was drawn last, and with the "\r" that ends it, if any.
+// A progress bar draws its line again after each "\r". What it drew last, with the "\r" that may end it.
 function lastDrawn(text: string): string {
   const before = text.replace(/\r+$/, '').lastIndexOf('\r');
   return text.slice(before + 1);
@@ -22,7 +22,7 @@ export function parseLine(pod: string, line: string, seq: number): LogLine {
   return { pod, time: match?.[1] ?? '', text: lastDrawn(match ? line.slice(match[0].length) : line), seq };
 }
 
-// What follows the last end of a line: a line under way, as short as it shows.
+// The line under way, from what follows the last end of a line. Only what is shown of it is kept.
 export function underWay(rest: string): string {
   const stamp = STAMP.exec(rest)?.[0] ?? '';
   return stamp + lastDrawn(rest.slice(stamp.length));

@@ -32,8 +32,8 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// The columns that fit into these pixels. Those with the highest `spare` are left out first, until the others have the
-// room in which they can be read. If a wide column of a lower `spare` goes too, narrow ones come back into its place.
+// The columns that fit into these pixels. Those with the highest `spare` are left out first, until the texts of the
+// others can be read. If a wide column of a lower `spare` goes too, narrow ones come back into its place.
 export function fitting<T extends { key: string; width: number; roomy?: number; spare?: number }>(
   columns: T[],
   pixels: number,

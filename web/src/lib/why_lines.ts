@@ -23,7 +23,7 @@ export interface TextTable {
 
 const HEADS = /^ *[A-Z]+(?: [A-Z]+)*(?: {2,}[A-Z]+(?: [A-Z]+)*)+$/;
 
-// Where the columns of a table begin that is written as text, by its line of headings.
+// Where the columns of a table in plain text begin, by its line of headings.
 function startsOf(heads: string): number[] {
   return [...heads.matchAll(/\S+(?: \S+)*/g)].map((word) => word.index);
 }

@@ -26,7 +26,7 @@ export interface Column<T> {
   value: (row: T) => Cell; // for order, search and CSV
   cell?: (row: T) => ComponentChildren; // if absent, the value as text
   width: number; // px, at least
-  roomy?: number; // px in which its texts can be read: other columns are left out for them
+  roomy?: number; // px at which its texts can be read; other columns are left out for that
   grow?: number; // its part of the space that is left
   num?: boolean;
   hidden?: boolean; // until it is chosen, or gives the order
@@ -471,8 +471,8 @@ function ViewMenu({ table }: { table: string }) {
   );
 }
 
-// The columns that are shown: those that the user chose, else the usual ones that fit. The rows are never in the order
-// of a column that is not there.
+// The columns that are shown: those that the user chose, else the usual ones that fit. The column by which the rows are
+// sorted is among them.
 function useShownColumns<T>(
   props: GridProps<T>,
   choices: URLSearchParams,
@@ -481,17 +481,17 @@ function useShownColumns<T>(
   const { columns, rows } = props;
   const named = choices.get('cols');
   const sorted = (choices.get('sort') ?? '').replace(/^-/, '');
-  const without = columns
-    .filter((one) => one.sparse && !rows?.some((row) => textOf(one.value(row)) !== ''))
-    .map((one) => one.key)
-    .join();
+  const silent = useMemo(() => {
+    const found = columns.filter((one) => one.sparse && !rows?.some((row) => textOf(one.value(row)) !== ''));
+    return found.map((one) => one.key).join();
+  }, [columns, rows]);
   const room = width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0);
   const usual = useMemo(() => {
-    const silent = without.split(',');
+    const without = silent.split(',');
     return columns.filter(
-      (one, index) => index === 0 || one.key === sorted || (!one.hidden && !silent.includes(one.key)),
+      (one, index) => index === 0 || one.key === sorted || (!one.hidden && !without.includes(one.key)),
     );
-  }, [columns, without, sorted]);
+  }, [columns, silent, sorted]);
   const visible = useMemo(() => {
     const keys = named?.split(',');
     if (keys) return columns.filter((one, index) => index === 0 || keys.includes(one.key));

@@ -42,10 +42,10 @@ export function noteProjects(projects: ProjectRow[] | undefined): Sample[] {
 }
 const NO_TAIL: Sample[] = [];
 
-// Work without a project: the history keeps it as that of the project without a name.
+// What charts call work without a project. In the history its project is ''.
 export const NO_PROJECT = 'no project';
 
-// Notes what work without a project holds now, where the user sees whose each GPU is.
+// Notes how many GPUs work without a project holds now. Users who see a part of the cluster only cannot know that.
 function noteNoProject(overview: OverviewData | undefined): Sample[] {
   if (!overview || overview.partial) return noted(NO_PROJECT, undefined);
   const free = overview.nodes.flatMap((node) => node.gpus).filter((gpu) => !gpu.project);

@@ -282,7 +282,7 @@ export function consumption(history: History, names: string[], price: number, po
   });
 }
 
-// Work without a project has a row where it held something.
+// Work without a project has a row if it held GPUs.
 function usesOf(history: History, names: string[], price: number, pool: string, all: boolean): Use[] {
   const outside = all ? consumption(history, [''], price, pool) : [];
   return [...consumption(history, names, price, pool), ...outside.filter((one) => one.hours > 0)];

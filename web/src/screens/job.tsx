@@ -315,7 +315,7 @@ function shellColumn(namespace: string): Column<JobMember> {
 function Workers({ data }: { data: JobData }) {
   const { namespace, name } = data.summary;
   const exec = may('create', '', 'pods', namespace, 'exec');
-  // Other columns would draw every row again with each update.
+  // A new list of columns would draw every row again with each update.
   const columns = useMemo(
     () => [...PLACE_COLUMNS, ...(exec ? [shellColumn(namespace)] : []), ...STATE_COLUMNS],
     [exec, namespace],

@@ -79,8 +79,13 @@ function Health({ node }: { node: NodeRow }) {
   return <Status word={health.state} reason={[health.text, ...faults].join('\n')} />;
 }
 
-// Such a number says nothing about a node without GPUs.
+// A node without GPUs has no such number.
 const ofGpus = (value: (row: NodeRow) => number) => (row: NodeRow) => (row.gpus.total > 0 ? value(row) : null);
+
+function HeldGpus({ node }: { node: NodeRow }) {
+  if (node.gpuDevices.length > 0) return <Squares node={node} max={GPUS_SHOWN} />;
+  return node.gpus.total > 0 ? <HeldBar held={node.gpus.held} total={node.gpus.total} /> : <>–</>;
+}
 
 const COLUMNS: Column<NodeRow>[] = [
   { key: 'name', title: 'Node', value: (row) => row.name, width: 130, grow: 1.4 },
@@ -136,12 +141,7 @@ const COLUMNS: Column<NodeRow>[] = [
     key: 'gpus',
     title: 'GPUs',
     value: ofGpus((row) => row.gpus.held),
-    cell: (row) =>
-      row.gpuDevices.length > 0 ? (
-        <Squares node={row} max={GPUS_SHOWN} />
-      ) : (
-        row.gpus.total > 0 && <HeldBar held={row.gpus.held} total={row.gpus.total} />
-      ),
+    cell: (row) => <HeldGpus node={row} />,
     width: 190,
     grow: 0.6,
     sparse: true,

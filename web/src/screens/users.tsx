@@ -89,6 +89,19 @@ const COLUMNS: Column<UserRow>[] = [
   },
 ];
 
+// One list for all updates: a new one would draw every row again.
+const EDITED_COLUMNS: Column<UserRow>[] = [
+  ...COLUMNS,
+  {
+    key: 'actions',
+    title: 'Actions',
+    value: () => '',
+    cell: (row) => <Actions row={row} />,
+    width: 100,
+    grow: 0,
+  },
+];
+
 export function Users() {
   const view = useView<Rows<UserRow>>('users');
   const create = may('create', '', 'secrets', 'kube-system');
@@ -119,21 +132,7 @@ export function Users() {
             {button}
           </Empty>
         }
-        columns={
-          create
-            ? [
-                ...COLUMNS,
-                {
-                  key: 'actions',
-                  title: 'Actions',
-                  value: () => '',
-                  cell: (row) => <Actions row={row} />,
-                  width: 100,
-                  grow: 0,
-                },
-              ]
-            : COLUMNS
-        }
+        columns={create ? EDITED_COLUMNS : COLUMNS}
       />
     </>
   );

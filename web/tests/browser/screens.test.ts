@@ -247,6 +247,14 @@ test('a cluster without GPUs has no columns of them, and claims no ready ones', 
   await page.waitForSelector('.grid-head:has-text("CPU held"):has-text("Pods")');
   const heads = await texts(page, '.grid-head [role=columnheader]');
   assert.ok(!heads.some((head) => /GPUs|Held|Free|Idle/.test(head)), heads.join());
+  world.nodes = [...before.slice(0, 1), ...world.nodes.slice(1)];
+  await go(page, '/nodes', 'Nodes');
+  await page.waitForSelector('.grid-head:has-text("GPUs")');
+  const gpus = (await texts(page, '.grid-head [role=columnheader]')).findIndex((head) => head.startsWith('GPUs'));
+  const row = page.locator('.grid-body .grid-row', {
+    has: page.getByText(world.nodes[1]?.name ?? '', { exact: true }),
+  });
+  assert.equal((await row.locator('[role=cell]').nth(gpus).innerText()).trim(), '–');
   world.nodes = before;
   await page.context().close();
 });
@@ -268,7 +276,7 @@ test('rows of tiles are full', async () => {
   }
 });
 
-test('paper has what the page says, in light colours', async () => {
+test('printed pages have light colours and no controls', async () => {
   const page = await one.page({ dark: true });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   await page.waitForSelector('nav.rail', { state: 'hidden' });

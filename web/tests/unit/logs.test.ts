@@ -23,7 +23,7 @@ test('colours of a log line become styles, and other control characters nothing'
   assert.equal(plainText('\u001b[32mok\u001b[m\u001b]0;title\u0007'), 'ok');
 });
 
-test('of a line that is drawn again, what was drawn last is left', async () => {
+test('a line that is drawn again shows what was drawn last', async () => {
   const text = (line: string) => parseLine('a', line, 0).text;
   assert.equal(text('2026-01-01T00:00:00Z 10%\r50%\r100%'), '100%');
   assert.equal(plainText(text('of Windows\r')), 'of Windows');
