@@ -63,12 +63,18 @@ export function useHistory(names: string[], seconds: number, until?: number): Hi
   return state;
 }
 
+const SAMPLED_S = 15; // how often the cluster is sampled, at least
+
+// How long a value holds after which no other comes, in seconds.
+export function heldFor({ t }: Series): number {
+  return 3 * (t.length > 1 ? ((t.at(-1) ?? 0) - (t[0] ?? 0)) / (t.length - 1) : SAMPLED_S);
+}
+
 // All series on the times of any of them; a value holds until the next sample of its series, unless that is far away.
 export function align(series: Series[]): { times: number[]; values: (number | null)[][] } {
   const times = [...new Set(series.flatMap((one) => one.t))].sort((a, b) => a - b);
   const values = series.map((one) => {
-    const gap =
-      one.t.length > 1 && !one.steady ? (3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0))) / (one.t.length - 1) : Infinity;
+    const gap = one.holds ?? (one.t.length > 1 && !one.steady ? heldFor(one) : Infinity);
     let at = -1;
     return times.map((time) => {
       while (at + 1 < one.t.length && (one.t[at + 1] ?? 0) <= time) at += 1;

@@ -1,4 +1,5 @@
 // What the views said since this tab was opened: it continues curves of the past up to this moment.
+import { heldFor } from './history.ts';
 import type { Series } from './types.ts';
 
 export interface Sample {
@@ -34,6 +35,9 @@ export function continued(series: Series | undefined, tail: Sample[], key: strin
     v: [...(series?.v ?? [])],
   };
   const end = out.t.at(-1) ?? 0;
+  // Of what is gone, as a deleted project, the notes say nothing: its curve ended where its samples did.
+  const next = tail.find((sample) => sample.t > end);
+  if (series && next && next.values[key] === undefined) out.holds = heldFor(series);
   for (const sample of tail) {
     if (sample.t <= end) continue;
     out.t.push(sample.t);

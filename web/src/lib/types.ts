@@ -383,6 +383,7 @@ export interface Series {
   t: number[];
   v: (number | null)[];
   steady?: boolean; // a value holds until the next, however far away that is
+  holds?: number; // how many seconds a value holds, where the distances of the samples do not tell
 }
 
 export interface KubeObject {

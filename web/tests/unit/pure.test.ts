@@ -339,6 +339,15 @@ test('a curve is continued by what the view said later', () => {
   );
 });
 
+test('the curve of a project that was deleted ends with its samples', () => {
+  const later = [{ t: 300, values: { other: 1 } }];
+  const other = series([0, 15, 30, 100, 300], [1, 1, 1, 1, 1]);
+  for (const gone of [series([0, 15], [8, 8]), series([15], [8])]) {
+    const [values] = align([continued(gone, later, 'gone'), other]).values;
+    assert.deepEqual(values?.slice(1), [8, 8, null, null]);
+  }
+});
+
 test('what stays the same is noted now and then, what changes at once', () => {
   noted('k', { a: 1 }, 100);
   noted('k', { a: 1 }, 102);
