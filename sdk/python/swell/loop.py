@@ -268,8 +268,8 @@ def _sources(job, dataset, batch_size, seed, options):
 
     if isinstance(dataset, DataLoader):
         raise TypeError(
-            "job.batches got a DataLoader: give it the dataset, and options of the loader such as num_workers; it makes "
-            "a loader that resumes within an epoch"
+            "job.batches got a DataLoader: give it the dataset, and options of the loader such as num_workers; it "
+            "makes a loader that resumes within an epoch"
         )
     # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
     # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.

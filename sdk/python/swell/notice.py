@@ -15,7 +15,7 @@ What always holds:
 * Before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells and
   containers count as 143), even if native code waits for peers that never come.
 * A notice whose deadline passed before this process started was for an earlier process and is ignored.
-* If `torch.multiprocessing.spawn` started the process, `hold()` says on stderr that the parent would not wait for a save.
+* If `torch.multiprocessing.spawn` started the process, `hold()` says on stderr that its parent waits for no save.
 """
 
 import json
