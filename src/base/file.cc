@@ -105,7 +105,7 @@ class TreeRemover {
   bool moved_ = false;
 };
 
-// Refuses what may have no end, and lets reads of the rest wait.
+// Refuses files that may have no end. Reads of other files wait for data.
 Status CheckEnds(int fd, const std::string& path) {
   struct stat info {};
   struct statfs system {};
@@ -146,7 +146,7 @@ Status ErrnoStatus(int error, std::string_view what) {
 }
 
 Result<UniqueFd> OpenToRead(const std::string& path) {
-  // To open a named pipe would wait for who writes to it.
+  // Without O_NONBLOCK the open of a named pipe waits for a writer.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
   SWELL_RETURN_IF_ERROR(CheckEnds(fd.get(), path));

@@ -72,8 +72,7 @@ Status WithOtherRole(Api& api,
              project, " --member ", user, "=researcher\n  The server said: ", said));
 }
 
-// What everybody should be able to read, of kinds without a namespace: no role of a namespace
-// helps.
+// These kinds have no namespace, so no role of a namespace lets people read them.
 Status WithClusterRole(Session& session,
                        const Status& status,
                        const std::string& verb,
@@ -89,7 +88,7 @@ Status WithClusterRole(Session& session,
   const bool own = IsEmbedded(json::GetString(**version, {"gitVersion"}));
   return Status(Code::kForbidden,
                 StrCat("you may not read the cluster's ", resource,
-                       "\n  An administrator of the cluster lets all users: kubectl create "
+                       "\n  An administrator can let all users read them: kubectl create "
                        "clusterrolebinding swell-users --clusterrole=",
                        own ? "cluster-viewer" : "swell-cluster-viewer",
                        " --group=system:authenticated\n  The server said: ", status.message()));

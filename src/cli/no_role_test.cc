@@ -124,14 +124,14 @@ TEST_F(NoRoleTest, OfSeveralRefusedObjectsTheFirstSaysTheWayToARole) {
   EXPECT_NE(err_.find("swell: standard input, document 2: "), std::string::npos) << err_;
 }
 
-TEST_F(NoRoleTest, WhatNoRoleOfANamespaceReachesIsGivenToAllUsers) {
+TEST_F(NoRoleTest, WhatHasNoNamespaceIsReadThroughAClusterRole) {
   Behind(OnKubernetes);
   for (const auto& [command, resource] :
        {std::pair(std::vector<std::string>{"runai", "list"}, "projects"),
         std::pair(std::vector<std::string>{"swell", "top", "node"}, "nodes")}) {
     EXPECT_EQ(Run(command), 1);
     EXPECT_EQ(err_, StrCat(command[0], ": you may not read the cluster's ", resource,
-                           "\n  An administrator of the cluster lets all users: kubectl create "
+                           "\n  An administrator can let all users read them: kubectl create "
                            "clusterrolebinding swell-users --clusterrole=swell-cluster-viewer "
                            "--group=system:authenticated\n  The server said: ",
                            resource, " is forbidden: User \"jane\" cannot list resource \"",

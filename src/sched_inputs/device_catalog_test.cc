@@ -157,14 +157,14 @@ TEST_F(DeviceCatalogTest, WhatCannotBeHadIsSaid) {
   EXPECT_NE(Asked(Pod("a", "f")).find("32 at most"), std::string::npos);
 }
 
-TEST_F(DeviceCatalogTest, DevicesOfNoSingleNodeAreNotGivenAndItIsSaid) {
+TEST_F(DeviceCatalogTest, AClaimIsToldThatDevicesOfNoSingleNodeAreNotAllocated) {
   Claim("c", Exactly("deviceClassName: nic"));
   EXPECT_EQ(Asked(Pod("a", "c")), "devices of class nic=1;") << "there is none at all";
   catalog_.SetSlice(
       Y("metadata: {name: net}\nspec: {driver: nic.example.com, allNodes: true, pool: {name: net, "
         "generation: 1, resourceSliceCount: 1}, devices: [{name: x0}]}"));
   EXPECT_NE(Asked(Pod("a", "c"))
-                .find("resourceclaim \"c\" asks for devices that no node has for itself "
+                .find("resourceclaim \"c\" asks for devices that belong to no single node "
                       "(resourceslice \"net\"); Swell gives out devices of single nodes only"),
             std::string::npos);
   Slice("n1", "nic.example.com", "{name: x1}");

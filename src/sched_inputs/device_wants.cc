@@ -363,8 +363,8 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
     }
     if (want.kind.empty()) continue;
     if (const std::string slice = SliceBesideNodes(want.kind); !slice.empty()) {
-      return obstacle(" asks for devices that no node has for itself (resourceslice ", Quote(slice),
-                      "); Swell gives out devices of single nodes only");
+      return obstacle(" asks for devices that belong to no single node (resourceslice ",
+                      Quote(slice), "); Swell allocates devices of single nodes only");
     }
     sum += want.count;
     (admin ? needs.looks : needs.wants).push_back(std::move(want));

@@ -95,7 +95,7 @@ sched::NodeSelectorTerm ToNodeTerm(const json::Value& term) {
           ToRequirements(json::GetArray(term, {"matchFields"}))};
 }
 
-// A requirement that no labels meet: those of a selector that is not there.
+// A requirement that no labels meet. It stands for a selector that is missing.
 const sched::Requirement kNoPods{"", sched::SelectorOp::kIn, {}};
 
 std::vector<sched::Requirement> ToPodSelector(const json::Value& holder,
@@ -135,7 +135,7 @@ void ReadNamespaces(const json::Value& term,
   out.all_namespaces = !namespaces || (parsed.ok() && parsed->everything());
   if (out.all_namespaces) return;
   for (std::string& name : namespaces(*selector)) out.namespaces.push_back(std::move(name));
-  // Without any it would mean the pod's own: no namespace has this name.
+  // An empty list would mean the pod's own namespace. No namespace has this name.
   if (out.namespaces.empty()) out.namespaces.emplace_back();
 }
 

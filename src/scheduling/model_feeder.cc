@@ -180,7 +180,7 @@ std::vector<std::string> ModelFeeder::NamespacesWith(const json::Value& selector
   return sched_inputs::SelectNamespaces(selector, all);
 }
 
-// What pods' terms select by the labels of namespaces changes with these, for pods on nodes, too.
+// When labels of namespaces change, pods whose terms select by them are read again, also on nodes.
 void ModelFeeder::WatchNamespaces() {
   const auto again = [this] {
     for (const std::string& key : std::set<std::string, std::less<>>(selecting_)) {

@@ -181,10 +181,15 @@ class FinishTest(support.FolderTest):
         self.assertEqual(sorted(os.listdir(self.path("checkpoints"))), ["fold-1", "fold-2", "fold-3"])
 
     def test_reports_and_curves_of_a_loop_have_nothing_of_the_loop_before(self):
+        import torch
+
         self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
         job = swell.Job(env=swell.Env(), checkpoints=self.path("checkpoints"), log_dir=self.path("curves"))
         for name in ("one", "two"):
-            for _ in job.batches([1.0] * 4, 1, 1, {"kept": Kept()}, name=name):
+            optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+            for _ in job.batches([1.0] * 4, 1, 1, {"optimizer": optimizer}, name=name):
+                optimizer.step()
+                self.assertEqual(job._optimizers, [optimizer])
                 self.assertNotIn("one" if name == "two" else "two", job.metrics)
                 job.log(**{name: math.nan})
                 job.scalar("loss", 1.0)

@@ -258,7 +258,7 @@ TEST_F(ElasticdlTest, AFolderThatHasModelsGetsNoExample) {
   };
   ASSERT_EQ(init(models_.path()), 0) << err_;
   EXPECT_EQ(out_, StrCat(models_.path(), " has 1 Python file: elasticdl train --model_zoo=",
-                         models_.path(), " sends the models along.\n"));
+                         models_.path(), " uses the folder as it is.\n"));
   EXPECT_FALSE(FileExists(models_.File("model.py")));
   const std::string fresh = models_.File("fresh");
   ASSERT_EQ(init(fresh), 0) << err_;

@@ -56,7 +56,7 @@ class InitAction final : public Action {
     if (parts.ok() && !parts->empty()) {
       session.OutLine(
           StrCat(folder_, " has ", parts->size(), " Python file", parts->size() == 1 ? "" : "s",
-                 ": elasticdl train --model_zoo=", folder_, " sends the models along."));
+                 ": elasticdl train --model_zoo=", folder_, " uses the folder as it is."));
       return 0;
     }
     if (FileExists(path)) return Status(Code::kAlreadyExists, StrCat(path, " is there already"));

@@ -59,7 +59,7 @@ Result<std::vector<json::SharedValue>> PodsOf(Api& api,
   return pods;
 }
 
-// The first of several otherwise.
+// One that runs, else the first.
 json::SharedValue OneThatRuns(const std::vector<json::SharedValue>& pods) {
   const auto found = std::find_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
     return api::Phase(*pod) == "Running";

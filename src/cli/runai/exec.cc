@@ -143,7 +143,7 @@ Result<int> AttachWhenRunning(Session& session,
                               Scope& scope,
                               const std::string& name,
                               std::optional<Duration> limit) {
-  constexpr Duration kBetweenLooks = std::chrono::milliseconds(500);
+  constexpr Duration kPollInterval = std::chrono::milliseconds(500);
   const WallTime began = session.Now();
   for (;;) {
     SWELL_ASSIGN_OR_RETURN(const JobView job, FindWorkload(session, scope, name));
@@ -159,7 +159,7 @@ Result<int> AttachWhenRunning(Session& session,
                     StrCat("--attach: the workload ", Quote(name), " does not run yet: it is ", is,
                            "; runai attach ", name, " attaches to it when it does"));
     }
-    if (!scope.api->Pause(kBetweenLooks)) return 1;
+    if (!scope.api->Pause(kPollInterval)) return 1;
   }
   return AttachSpec().make()->Run(session, {name});
 }

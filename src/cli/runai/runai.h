@@ -80,8 +80,11 @@ Result<JobView> FindWorkload(Session& session, Scope& scope, const std::string& 
 // "project-a" of the namespace that the job is in; the namespace itself where no project has it.
 std::string ProjectOf(const Scope& scope, const JobView& job);
 
-// Attaches to the workload's first pod as `runai attach` does, as soon as it runs. `limit`: for how
-// long it may not; empty: for ever.
+// Flags of Run:ai that scale servers by their load.
+void RefuseScaling(Flags& flags);
+
+// Attaches to the workload's first pod as `runai attach` does, as soon as it runs. `limit`: how
+// long this waits; empty: no limit.
 Result<int> AttachWhenRunning(Session& session,
                               Scope& scope,
                               const std::string& name,

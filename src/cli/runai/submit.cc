@@ -111,7 +111,7 @@ class SubmitAction final : public Action {
     if (workload_ == "inference") {
       flags.Int("--min-replicas", &servers_, "N", "the same as --workers");
       flags.Int("--max-replicas", &servers_max_, "N",
-                "accepted where it is --min-replicas: servers are not scaled by their load");
+                "must equal --min-replicas: servers are not scaled by their load");
     }
     flags.Int("--completions", &spec_.completions, "N",
               "number of independent runs, for example of a parameter search");
@@ -141,14 +141,6 @@ class SubmitAction final : public Action {
     flags.Text("-s,--service-type", &service_type_, "TYPE",
                "portforward, clusterip, nodeport, loadbalancer or external-url (a port of the "
                "nodes, as nodeport)");
-  }
-  static void RefuseScaling(Flags& flags) {
-    for (const char* flag :
-         {"--initial-replicas", "--activation-replicas", "--metric", "--metric-threshold",
-          "--concurrency-hard-limit", "--scale-to-zero-retention", "--scale-down-delay"}) {
-      flags.Refuse(flag,
-                   "servers are not scaled by their load; --min-replicas N says how many run");
-    }
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Completion");

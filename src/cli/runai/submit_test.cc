@@ -400,6 +400,8 @@ TEST_F(RunaiSubmitTest, TheNumberOfServersCanBeChanged) {
   EXPECT_TRUE(err_.starts_with("runai inference update: --min-replicas is not set\n")) << err_;
   EXPECT_EQ(update("s", {"-i", "other"}), 2);
   EXPECT_NE(err_.find("servers keep what they were started with"), std::string::npos) << err_;
+  EXPECT_EQ(update("s", {"--scale-down-delay", "1m"}), 2);
+  EXPECT_NE(err_.find("servers are not scaled by their load"), std::string::npos) << err_;
   ASSERT_EQ(Submit(), 0) << err_;
   EXPECT_EQ(update("large-training-job", {"--min-replicas", "2"}), 2);
   EXPECT_NE(err_.find("is of type Train, and only inference workloads"), std::string::npos) << err_;

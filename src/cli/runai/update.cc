@@ -1,4 +1,4 @@
-// runai inference update: how many servers run.
+// runai inference update: changes how many servers run.
 #include "base/strings.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
@@ -11,18 +11,14 @@ class UpdateAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Int("--min-replicas", &servers_, "N", "number of servers").also = {"--workers"};
     flags.Int("--max-replicas", &most_, "N",
-              "accepted where it is --min-replicas: servers are not scaled by their load");
+              "must equal --min-replicas: servers are not scaled by their load");
     for (const char* flag : {"-i,--image", "-c,--command", "-e,--environment", "--working-dir",
                              "--image-pull-policy"}) {
       flags.Refuse(flag,
                    "servers keep what they were started with; runai delete WORKLOAD, and submit it "
                    "again");
     }
-    for (const char* flag : {"--initial-replicas", "--activation-replicas", "--metric",
-                             "--metric-threshold", "--concurrency-hard-limit"}) {
-      flags.Refuse(flag,
-                   "servers are not scaled by their load; --min-replicas N says how many run");
-    }
+    RefuseScaling(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) {
@@ -54,7 +50,7 @@ class UpdateAction final : public Action {
     const std::string_view role = ClassOf("inference").role;
     if (job.kind->workload == "inference") {
       json::Set(patch, {"spec", "minScale", "value"}, servers_);
-      // Elsewhere they could be more; here it must not be less.
+      // maxScale may not be below minScale.
       if (json::Find(*job.object, {"spec", "maxScale"}) != nullptr) {
         json::Set(patch, {"spec", "maxScale", "value"}, servers_);
       }
@@ -72,6 +68,14 @@ class UpdateAction final : public Action {
 };
 
 }  // namespace
+
+void RefuseScaling(Flags& flags) {
+  for (const char* flag :
+       {"--initial-replicas", "--activation-replicas", "--metric", "--metric-threshold",
+        "--concurrency-hard-limit", "--scale-to-zero-retention", "--scale-down-delay"}) {
+    flags.Refuse(flag, "servers are not scaled by their load; --min-replicas N says how many run");
+  }
+}
 
 Command UpdateSpec() {
   return {

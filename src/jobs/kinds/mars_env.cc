@@ -33,20 +33,9 @@ int64_t AmountOf(const api::Amounts& amounts, std::string_view resource) {
   return found == amounts.end() ? 0 : found->second.Value();
 }
 
-// Workers are not in it: they come to the others, and their number may change.
+// Workers are not in it: they connect to the others, and their number may change.
 std::string ClusterDetail(const ConnectedMember& member, const json::Value& pod) {
-  json::Object cluster;
-  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
-    const ReplicaSpec& other = member.spec.replicas[role];
-    if (other.type == kWorker) continue;
-    json::Array addresses;
-    for (int64_t i = 0; i < other.replicas; ++i) {
-      addresses.push_back(
-          json::Value(StrCat(member.NameOf(other, i), ".", api::Namespace(member.job),
-                             ".svc:", member.ports[role][static_cast<size_t>(i)])));
-    }
-    cluster[ToLower(other.type)] = std::move(addresses);
-  }
+  json::Object cluster = member.Cluster(StrCat(".", api::Namespace(member.job), ".svc"), kWorker);
   json::Object task{{"type", ToLower(member.role.type)}, {"index", member.index}};
   if (member.role.type == kWorker) {
     const api::Amounts all =
@@ -57,7 +46,7 @@ std::string ClusterDetail(const ConnectedMember& member, const json::Value& pod)
   return json::Print(json::Object{{"cluster", std::move(cluster)}, {"task", std::move(task)}});
 }
 
-// What does not fit into memory, where the policy names directories for it.
+// Volumes for what does not fit into memory, in the directories that the policy names.
 void AddSpillDirs(const json::Value& policy, int64_t storage, json::Value& pod) {
   std::vector<std::string> paths;
   for (const json::Value& path : json::GetArray(policy, {"spillDirs"})) {
@@ -104,7 +93,7 @@ void TuneMemory(const json::Value& policy, const api::Amounts& amounts, json::Va
 
 void SetMarsEnv(const ConnectedMember& member, json::Value& pod) {
   const api::Amounts amounts = MainAmounts(pod);
-  // Without an amount Mars looks for itself; of 0 it would make nothing.
+  // Without the variable Mars measures the machine. A variable of 0 would leave it nothing.
   for (const auto& [resource, name] :
        {std::pair{"cpu", "MARS_CPU_TOTAL"}, std::pair{"memory", "MARS_MEMORY_TOTAL"}}) {
     const int64_t amount = AmountOf(amounts, resource);

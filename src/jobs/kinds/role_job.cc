@@ -36,7 +36,7 @@ struct RoleJobSpec {
   bool first_worker_ends = false;
   // The labels of an operator older than Kubeflow's one for all kinds: "tf-job-name".
   std::string_view old_labels = {};
-  // The role that there must be; its one pod has no number in its name, and may have words before.
+  // A role that is required. The name of its one pod has no number, and begins with before_head.
   std::string_view head = {}, before_head = {};
   // Label job-role says each member's role, and not only who leads.
   bool labels_roles = false;
@@ -47,10 +47,10 @@ struct RoleJobSpec {
   bool elastic = false;
   // One more service, of the job's name, is the members' domain.
   bool domain = false;
-  // The roles whose ends are the job's, as spec.min_success says; empty: the chief, or the workers.
-  // Where there are such roles, no member is labelled as the leader.
+  // The job succeeds when spec.min_success members of these roles have. Then no member is labelled
+  // as the leader. Empty: the chief ends the job, or the workers do.
   std::vector<std::string_view> ending = {};
-  // Members of the other roles may fail while others of their role are left.
+  // Members of other roles may fail while their role has others.
   bool others_may_fail = false;
   // Reads what the kind alone has in its spec, after the roles.
   Status (*read)(const json::Value& body, JobSpec& spec) = nullptr;
@@ -65,7 +65,7 @@ void SetXgboostEnv(const ConnectedMember& member, json::Value& pod);
 void SetPaddleEnv(const ConnectedMember& member, json::Value& pod);
 void SetJaxEnv(const ConnectedMember& member, json::Value& pod);
 void PrepareMpiMember(const ConnectedMember& member, json::Value& pod);
-void TellNothing(const ConnectedMember&, json::Value&) {}
+void SetNoEnv(const ConnectedMember&, json::Value&) {}
 
 const RoleJobSpec kTensorflow{
     .kind = "TFJob",
@@ -141,7 +141,7 @@ const RoleJobSpec kElasticdl{.kind = "ElasticDLJob",
                              .roles = {{"Master", 1}},
                              .port_name = "elasticdl-port",
                              .port = 11111,
-                             .set_env = TellNothing,
+                             .set_env = SetNoEnv,
                              .head = "Master",
                              .before_head = "elasticdl-"};
 
@@ -237,7 +237,7 @@ Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
   return spec;
 }
 
-// A job that nobody ends would run for ever.
+// Without such members the job would never end.
 Status RoleJobKind::CheckEnding(const JobSpec& spec) const {
   std::vector<std::string> names;
   for (std::string_view role : kind_spec_.ending) {
@@ -246,7 +246,7 @@ Status RoleJobKind::CheckEnding(const JobSpec& spec) const {
   }
   return controllers::WrongField(
       StrCat("spec.", kind_spec_.roles_field),
-      StrCat("Invalid value: must have members of ", Join(names, " or "), ", who end the job"));
+      StrCat("Invalid value: must have members of ", Join(names, " or "), ": they end the job"));
 }
 
 json::Object RoleJobKind::Labels(const JobMember& member) const {
@@ -376,18 +376,8 @@ void SetTfConfig(const ConnectedMember& member, json::Value& pod) {
   if (member.spec.TotalReplicas() == 1) return;
   const bool sparse = json::GetBool(member.job, {"spec", "enableDynamicWorker"});
   const std::string type = ToLower(member.role.type);
-  json::Object cluster;
-  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
-    const ReplicaSpec& other = member.spec.replicas[role];
-    if (other.type == kEvaluator) continue;
-    json::Array addresses;
-    for (int64_t i = 0; i < other.replicas; ++i) {
-      addresses.push_back(
-          json::Value(StrCat(member.NameOf(other, i), ".", api::Namespace(member.job),
-                             ".svc:", member.ports[role][static_cast<size_t>(i)])));
-    }
-    cluster[ToLower(other.type)] = std::move(addresses);
-  }
+  json::Object cluster =
+      member.Cluster(StrCat(".", api::Namespace(member.job), ".svc"), kEvaluator);
   json::Object config;
   if (sparse) {
     // A worker knows itself and the parameter servers, so that others may come and go.

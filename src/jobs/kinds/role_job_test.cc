@@ -184,7 +184,7 @@ TEST_F(RoleJobTest, WhatNobodyFollowsIsTold) {
             "the job runs as if it did not say spec.tfReplicaSpecs.Worker.spotReplicaSpec");
 }
 
-TEST_F(RoleJobTest, NoWordOfKubedlsIsPassedOver) {
+TEST_F(RoleJobTest, IgnoredFieldsOfKubedlAreNamed) {
   const auto job = json::Parse(
       R"({"metadata":{"annotations":{"kubedl.io/tenancy":"{}","kubedl.io/network-mode":"host",)"
       R"("kubedl.io/enable-elastic-training":"true","kubedl.io/tensorboard-config":"{}"}},)"
@@ -337,7 +337,7 @@ TEST_F(RoleJobTest, MarsIsToldOfItsSchedulersAndOfItsMemory) {
   EXPECT_EQ(scheduler.count("MARS_PLASMA_DIRS"), 0u);
 }
 
-TEST_F(RoleJobTest, AMarsJobEndsWithItsSchedulerAndMissesNoSingleWorker) {
+TEST_F(RoleJobTest, AMarsJobEndsWithItsSchedulerAndContinuesWithoutOneWorker) {
   Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
          {Role("Scheduler", 1), Role("Worker", 2)});
   ASSERT_TRUE(AllRun(3));
@@ -361,7 +361,7 @@ TEST_F(RoleJobTest, AMarsJobFailsWithoutAnyWorkerLeft) {
   EXPECT_TRUE(Is(kMarsJobs, "Failed"));
 }
 
-TEST_F(RoleJobTest, WhatAMarsJobCannotDoWithout) {
+TEST_F(RoleJobTest, AMarsJobNeedsASchedulerAndAbsolutePaths) {
   const std::unique_ptr<JobKind> kind = Find("MarsJob");
   const auto wrong = [&](std::string_view roles, std::string_view more) {
     return std::string(kind->Parse(*json::Parse(StrCat(
@@ -374,9 +374,10 @@ TEST_F(RoleJobTest, WhatAMarsJobCannotDoWithout) {
     return StrCat("\"", name,
                   R"(":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}})");
   };
-  EXPECT_EQ(wrong(role("Worker"), ""),
-            "spec.marsReplicaSpecs: Invalid value: must have members of \"Scheduler\", who end the "
-            "job");
+  EXPECT_EQ(
+      wrong(role("Worker"), ""),
+      "spec.marsReplicaSpecs: Invalid value: must have members of \"Scheduler\": they end the "
+      "job");
   EXPECT_EQ(wrong(role("Scheduler"), R"(,"workerMemoryTuningPolicy":{"spillDirs":["/a","b"]})"),
             "spec.workerMemoryTuningPolicy.spillDirs[1]: Invalid value: \"b\": must be an absolute "
             "path");

@@ -28,6 +28,9 @@ struct ConnectedMember : JobMember {
     return ports[of_role][static_cast<size_t>(index)];
   }
   bool leads() const { return rank() == 0; }
+  // The addresses of all members by their role: {"ps": ["job-ps-0.ns.svc:2222"]}. `domain` stands
+  // between name and port (".ns.svc"). Members of the role `without` are left out.
+  json::Object Cluster(std::string_view domain, std::string_view without = {}) const;
 };
 
 }  // namespace swell::jobs

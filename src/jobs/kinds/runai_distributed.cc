@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "base/strings.h"
 #include "jobs/kinds/pytorch_job.h"
@@ -107,7 +106,7 @@ class RunaiDistributedKind final : public JobKind {
     const Framework& framework = *FrameworkOf(job);
     return KindOf(framework).Dependents(KubeflowJob(job, framework), spec);
   }
-  // A leader's end is the workload's.
+  // The workload ends with its leader.
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override {
     return counts.front().succeeded == spec.replicas.front().replicas;
   }
@@ -129,7 +128,7 @@ class RunaiDistributedKind final : public JobKind {
   std::vector<std::unique_ptr<JobKind>> inner_;
 };
 
-// The part of another framework would otherwise do nothing.
+// A part of another framework would have no effect.
 Status CheckParts(const json::Value& workload, const Framework& framework) {
   for (const Framework& other : kFrameworks) {
     if (other.part.empty() || other.part == framework.part) continue;

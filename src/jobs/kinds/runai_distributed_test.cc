@@ -137,7 +137,7 @@ TEST_F(RunaiDistributedTest, TheMasterIsAsItsOwnSpecSays) {
             "NonPreemptible");
 }
 
-TEST_F(RunaiDistributedTest, OfMpiTheLauncherAloneRunsTheCommand) {
+TEST_F(RunaiDistributedTest, TheLauncherOfMpiAloneRunsTheCommand) {
   Start();
   cluster_.Create(
       Workload("image: {value: i}, command: {value: mpirun work}, gpu: {value: 1}, jobType: "
@@ -186,7 +186,7 @@ TEST_F(RunaiDistributedTest, WorkersOfPyTorchMayBeFewerThanAskedFor) {
   EXPECT_EQ(cluster_.Env("default/job-worker-0", "PET_NNODES"), "2:5");
 }
 
-TEST_F(RunaiDistributedTest, WhatCannotBeIsRefusedByField) {
+TEST_F(RunaiDistributedTest, WrongFieldsAreRefusedByName) {
   const std::string torch = "image: {value: i}, jobType: PyTorchJob";
   EXPECT_EQ(Wrong(torch), "");
   EXPECT_EQ(Wrong(torch, "gpu: {value: 1}"), "");

@@ -1,6 +1,5 @@
 // Run:ai's workloads of pods that are all alike (run.ai/v2alpha1): training and workspaces of one
 // pod, as `runai submit` makes them, and servers.
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -232,7 +232,7 @@ TEST_F(RunaiJobTest, ServersOfAFixedNumberIgnoreNoField) {
   EXPECT_EQ(json::GetString(*cluster_.Get(kServices, "default/job"), {"spec", "type"}), "NodePort");
 }
 
-TEST_F(RunaiJobTest, ServersThatCannotBeAreRefused) {
+TEST_F(RunaiJobTest, WrongServersAreRefusedByField) {
   const auto wrong = [](std::string_view spec) { return Wrong(spec, "InferenceWorkload"); };
   const std::string port = "ports: {items: {web: {value: {container: 80}}}}";
   EXPECT_EQ(wrong(port), "");

@@ -11,7 +11,7 @@ constexpr std::string_view kWorker = "Worker";
 constexpr int64_t kDefaultRate = 90;  // percent
 constexpr int64_t kDefaultBackoffLimit = 20;
 
-// Jobs share one ZooKeeper, and a job of a name that was used before must find nothing there.
+// Jobs share one ZooKeeper. A job must not find there what an older one of its name left.
 void OwnPlaceInZooKeeper(std::string_view uid, json::Value& pod) {
   json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
   for (json::Value& container : containers->get_array()) {
@@ -30,17 +30,7 @@ void OwnPlaceInZooKeeper(std::string_view uid, json::Value& pod) {
 
 void SetXdlEnv(const ConnectedMember& member, json::Value& pod) {
   const std::string type = ToLower(member.role.type);
-  json::Object cluster;
-  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
-    const ReplicaSpec& other = member.spec.replicas[role];
-    json::Array addresses;
-    for (int64_t i = 0; i < other.replicas; ++i) {
-      addresses.push_back(json::Value(
-          StrCat(member.NameOf(other, i), ":", member.ports[role][static_cast<size_t>(i)])));
-    }
-    cluster[ToLower(other.type)] = std::move(addresses);
-  }
-  const json::Object config{{"cluster", std::move(cluster)},
+  const json::Object config{{"cluster", member.Cluster("")},
                             {"task", json::Object{{"type", type}, {"index", member.index}}}};
   OwnPlaceInZooKeeper(api::Uid(member.job), pod);
   controllers::SetEnv(pod, "TASK_NAME", type);

@@ -213,8 +213,9 @@ TEST_F(ProcessRuntimeTest, SaysThatTheProgramOfAScriptsFirstLineIsMissing) {
   spec.command = {"/code/run.sh"};
   const auto started = Start(spec);
   ASSERT_FALSE(started.ok());
-  EXPECT_EQ(started.status().message(),
-            "exec: \"/code/run.sh\": the program of its first line is not there: '/bin/sh\\r'");
+  EXPECT_EQ(
+      started.status().message(),
+      "exec: \"/code/run.sh\": its first line names a program that is not there: '/bin/sh\\r'");
 }
 
 TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {

@@ -274,7 +274,7 @@ void AddPeoplesRoles(std::vector<Value>& out) {
   out.push_back(ClusterRole("swell-view",
                             {{StrCat("swell.dev,", api::JobGroups()), "*", "get,list,watch"}},
                             Object{{key("view"), "true"}}));
-  // Nobody's until an administrator binds it: a role of a namespace does not reach these.
+  // Roles of a namespace do not reach these. Nobody has this one until an administrator binds it.
   out.push_back(ClusterRole("swell-cluster-viewer",
                             {{"", "nodes", "get,list,watch"},
                              {"swell.dev", "projects,nodepools,topologies", "get,list,watch"},

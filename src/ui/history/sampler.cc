@@ -194,7 +194,7 @@ class Sampler {
   }
 
   void Projects() {
-    // Without what belongs to no project, the curves of projects would not add up to what is held.
+    // With the work of no project, the curves of projects add up to what is held.
     const Used& of_none = used_[""];
     Add("project_gpu_held", of_none.held, {{"project", ""}});
     AddUtilized(of_none, {{"project", ""}});

@@ -105,7 +105,7 @@ constexpr std::string_view kCarriageReturns =
 constexpr std::string_view kNetwork =
     "check the name, and whether the node reaches it by the network";
 constexpr std::string_view kNoNccl =
-    "nccl needs GPUs and a torch with CUDA: init_process_group(\"gloo\") trains on processors";
+    "nccl needs GPUs and a torch with CUDA; to train on CPUs, use init_process_group(\"gloo\")";
 
 constexpr std::string_view kLocalRank =
     "torch.distributed.launch gives --local-rank to the script: start it with torchrun, and read "
@@ -162,7 +162,7 @@ constexpr WordsRule kWordsRules[] = {
     {"have nccl built in", kNoNccl},
     {"processgroupnccl is only supported with gpus", kNoNccl},
     {"device-side assert",
-     "an index is out of range, often a label: run it on a processor, or with "
+     "an index is out of range, often a label: run it on a CPU, or with "
      "CUDA_LAUNCH_BLOCKING=1, to see which"},
     {"weights only load failed",
      "the file holds more than tensors, which torch since 2.6 refuses: torch.load(..., "
@@ -189,7 +189,8 @@ constexpr WordsRule kWordsRules[] = {
     {"unrecognized arguments: --nproc-per-node",
      "torchrun before torch 2.0 writes it --nproc_per_node; python -m swell.launch takes both"},
     {"syntaxerror",
-     "correct the program; if another machine runs it, the container's Python may be too old for "
+     "correct the program; if it runs on another machine, the container's Python may be too old "
+     "for "
      "its syntax (python3 --version)"},
     {"can't open file",
      "the container has no such file: put it into the image, mount it (swell submit --volume), or "

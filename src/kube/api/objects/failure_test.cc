@@ -368,8 +368,9 @@ TEST(Failure, AFileThatCannotBeRunIsToldApartFromAProgramThatIsMissing) {
                   .starts_with("its program is built for another processor"));
   EXPECT_TRUE(advice(126, "sh: 1: /code/run.sh: Permission denied").starts_with("chmod +x"));
   EXPECT_TRUE(advice(128, R"(exec: \"/a\": permission denied)").starts_with("chmod +x"));
-  EXPECT_TRUE(advice(128, R"(exec: \"/a\": the program of its first line is not there: '/b\\r')")
-                  .starts_with(kLineEnds));
+  EXPECT_TRUE(
+      advice(128, R"(exec: \"/a\": its first line names a program that is not there: '/b\\r')")
+          .starts_with(kLineEnds));
 }
 
 TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {

@@ -194,7 +194,7 @@ class Init {
   bool killing_ = false;
 };
 
-// Why the kernel finds no file where there is one.
+// Why the kernel does not find a file that exists.
 std::string MissingInterpreter(const std::string& program) {
   char begin[256];
   const UniqueFd file(::open(program.c_str(), O_RDONLY | O_CLOEXEC));
@@ -207,7 +207,8 @@ std::string MissingInterpreter(const std::string& program) {
   // The line ends of Windows are a part of the name.
   const bool returns = line.ends_with('\r');
   if (returns) line.remove_suffix(1);
-  return StrCat("the program of its first line is not there: '", line, returns ? "\\r'" : "'");
+  return StrCat("its first line names a program that is not there: '", line,
+                returns ? "\\r'" : "'");
 }
 
 }  // namespace
