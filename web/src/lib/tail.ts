@@ -35,7 +35,7 @@ export function continued(series: Series | undefined, tail: Sample[], key: strin
     v: [...(series?.v ?? [])],
   };
   const end = out.t.at(-1) ?? 0;
-  // Of what is gone, as a deleted project, the notes say nothing: its curve ended where its samples did.
+  // The notes say nothing of what is gone, as a deleted project: its curve ended where its samples did.
   const next = tail.find((sample) => sample.t > end);
   if (series && next && next.values[key] === undefined) out.holds = heldFor(series);
   for (const sample of tail) {
