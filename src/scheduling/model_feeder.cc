@@ -41,6 +41,7 @@ ModelFeeder::ModelFeeder(const controllers::Context& context,
       volumes_(context.informers.Of(client::resources::kPersistentVolumes)),
       classes_(context.informers.Of(client::resources::kStorageClasses)),
       namespaces_(context.informers.Of(client::resources::kNamespaces)),
+      selecting_again_(context.executor),
       kept_(context.executor, [this](const std::string& key) { GiveUpRoom(key); }) {}
 
 void ModelFeeder::Watch() {
@@ -183,9 +184,13 @@ std::vector<std::string> ModelFeeder::NamespacesWith(const json::Value& selector
 // When labels of namespaces change, pods whose terms select by them are read again, also on nodes.
 void ModelFeeder::WatchNamespaces() {
   const auto again = [this] {
-    for (const std::string& key : std::set<std::string, std::less<>>(selecting_)) {
-      if (const json::SharedValue pod = pods_.Get(key)) OnPod(*pod);
-    }
+    // Namespaces come many at a time, and each pod looks at all of them.
+    if (selecting_.empty() || selecting_again_.pending()) return;
+    selecting_again_.Start(Duration::zero(), [this] {
+      for (const std::string& key : std::set<std::string, std::less<>>(selecting_)) {
+        if (const json::SharedValue pod = pods_.Get(key)) OnPod(*pod);
+      }
+    });
   };
   const auto one = [again](const json::SharedValue&) { again(); };
   const auto changed = [again](const json::SharedValue& was, const json::SharedValue& is) {

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/timer.h"
 #include "kube/controllers/context.h"
 #include "sched/model.h"
 #include "sched/scheduler.h"
@@ -91,6 +92,7 @@ class ModelFeeder {
   client::Informer& namespaces_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
   std::set<std::string, std::less<>> selecting_;  // pods whose terms select namespaces by labels
+  Timer selecting_again_;
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<bool(const json::Value& pod)> held_;
   KeptRooms kept_;
