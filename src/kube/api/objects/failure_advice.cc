@@ -113,7 +113,7 @@ constexpr std::string_view kLocalRank =
 
 // What a shell or the kernel says of a file that it cannot run.
 constexpr WordsRule kFileRules[] = {
-    // Of a name that ends with a carriage return. Data may have them, too: "float: '1.0\r'".
+    // A name that ends with a carriage return. Data may have them, too: "float: '1.0\r'".
     {R"(\r': no such file)", kCarriageReturns},
     {R"(\r’: no such file)", kCarriageReturns},
     {R"(\r': [errno 2] no such file)", kCarriageReturns},
