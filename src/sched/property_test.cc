@@ -1,4 +1,5 @@
 // Properties that hold on any cluster: random small ones, seeds printed.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -290,6 +291,89 @@ TEST_P(Property, TheIndexFindsWhatLookingAtEveryNodeDoes) {
 
 // What found a fault once: victims in another order than they came, a gang stopped to be moved and
 // not moved, work stopped for a gang that was only being moved.
+// An app whose pods are spread over zones, some of them by nodes that they cannot use.
+struct SpreadApp {
+  std::string name;
+  int pods = 0;
+  PodSpec pod;
+
+  SpreadApp(std::string app, Random& random)
+      : name(std::move(app)), pods(1 + static_cast<int>(random.Below(12))) {
+    pod.cpu = 1000;
+    pod.labels = {{"app", name}};
+    if (random.OneIn(2)) pod.selector = {{"disk", "fast"}};
+    pod.spread = {{.max_skew = 1 + static_cast<int32_t>(random.Below(2)),
+                   .topology_key = "zone",
+                   .selector = {{"app", SelectorOp::kIn, {name}}},
+                   .min_domains = 1 + static_cast<int32_t>(random.Below(4)),
+                   .honors_affinity = !random.OneIn(3),
+                   .honors_taints = random.OneIn(2)}};
+  }
+  bool Selects(const NodeInfo& node) const {
+    return pod.selector.empty() || node.labels.at("disk") == "fast";
+  }
+  // Where one more pod may go.
+  std::set<std::string> OpenZones(const Scenario& s, std::map<std::string, int>& in_zone) const {
+    const SpreadConstraint& rules = pod.spread.front();
+    std::set<std::string> zones;
+    for (const auto& [unused, node] : s.nodes) {
+      if (!node.labels.contains("zone")) continue;
+      if (rules.honors_affinity && !Selects(node)) continue;
+      if (rules.honors_taints && !node.taints.empty()) continue;
+      zones.insert(node.labels.at("zone"));
+    }
+    int least = zones.size() < static_cast<size_t>(rules.min_domains) ? 0 : INT32_MAX;
+    for (const std::string& zone : zones) least = std::min(least, in_zone[zone]);
+    std::set<std::string> open;
+    for (const std::string& zone : zones) {
+      EXPECT_LE(in_zone[zone] - least, rules.max_skew) << name << " in " << zone;
+      if (in_zone[zone] + 1 - least <= rules.max_skew) open.insert(zone);
+    }
+    return open;
+  }
+};
+
+// No zone has more of an app's pods than its constraint allows, and no pod waits that it allows.
+TEST_P(Property, AppsSpreadAsTheirConstraintsSay) {
+  SCOPED_TRACE(StrCat("seed ", GetParam()));
+  Random random(GetParam());
+  Scenario s;
+  const int count = 2 + static_cast<int>(random.Below(7));
+  for (int i = 0; i < count; ++i) {
+    NodeSpec node{.cpu = 4000, .labels = {{"disk", random.OneIn(2) ? "fast" : "slow"}}};
+    const auto zone = static_cast<char>('a' + random.Below(4));
+    if (!random.OneIn(5)) node.labels["zone"] = std::string(1, zone);
+    if (random.OneIn(4)) node.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+    s.Node(StrCat("n", i), node);
+  }
+  std::vector<SpreadApp> apps;
+  for (const char* name : {"x", "y"}) apps.emplace_back(name, random);
+  for (const SpreadApp& app : apps) s.Pods(app.name, app.pods, app.pod);
+  EXPECT_LT(s.Converge(20), 20) << "the cluster never comes to rest\n" << s.Places();
+  EXPECT_EQ(s.Violations(), "");
+  std::map<std::string, int64_t> used;
+  std::map<std::string, std::map<std::string, int>> in_zone;
+  for (const auto& [name, pod] : s.pods) {
+    const std::string node = s.NodeOf(name);
+    if (node.empty()) continue;
+    used[node] += pod.requests.cpu_milli;
+    ++in_zone[pod.labels.at("app")][s.nodes.at(node).labels.at("zone")];
+  }
+  for (const SpreadApp& app : apps) {
+    const std::set<std::string> open = app.OpenZones(s, in_zone[app.name]);
+    for (int i = 0; i < app.pods; ++i) {
+      if (!s.NodeOf(StrCat(app.name, "-", i)).empty()) continue;
+      for (const auto& [name, node] : s.nodes) {
+        if (!app.Selects(node) || !node.taints.empty() || used[name] + app.pod.cpu > 4000) continue;
+        const auto zone = node.labels.find("zone");
+        EXPECT_TRUE(zone == node.labels.end() || !open.contains(zone->second))
+            << app.name << "-" << i << " might go to " << name << "\n"
+            << s.Places();
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(FoundFaults, Property, testing::Values(1016, 31454, 31055));
 INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(FirstSeed(), LastSeed(150) + 1));
 
