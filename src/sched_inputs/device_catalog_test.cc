@@ -165,7 +165,7 @@ TEST_F(DeviceCatalogTest, AClaimIsToldThatDevicesOfNoSingleNodeAreNotAllocated) 
         "generation: 1, resourceSliceCount: 1}, devices: [{name: x0}]}"));
   EXPECT_NE(Asked(Pod("a", "c"))
                 .find("resourceclaim \"c\" asks for devices that belong to no single node "
-                      "(resourceslice \"net\"); Swell gives out devices of single nodes only"),
+                      "(resourceslice \"net\"); Swell allocates devices of single nodes only"),
             std::string::npos);
   Slice("n1", "nic.example.com", "{name: x1}");
   EXPECT_EQ(Asked(Pod("a", "c")), "devices of class nic=1;") << "that of the node can be had";

@@ -323,7 +323,7 @@ TEST(Failure, WhatPeopleMeetMostOftenHasItsOwnAdvice) {
             "torch.distributed.launch gives"},
            {"torchrun: error: unrecognized arguments: --nproc-per-node=2", "torchrun before torch"},
            {"NameError: name 'get_ipython' is not defined", "the script comes from a notebook"},
-           {"SyntaxError: invalid syntax", "correct the program; if another machine runs it"},
+           {"SyntaxError: invalid syntax", "correct the program; if it runs on another machine"},
            {R"(/t.sh: line 3: cd: $'/code\\r': No such file or directory)",
             "a script has the line"},
            {R"(/t.sh: line 2: syntax error near unexpected token `$'do\\r'')",
