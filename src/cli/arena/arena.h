@@ -71,7 +71,7 @@ inline constexpr int64_t kInstancesMax = 10'000;  // of one role; controllers re
 // The ConfigMap with the files of --config-file, of a job or a cron.
 std::string ConfigFilesName(const std::string& job);
 
-// Those of these ConfigMaps that there are.
+// Those of these ConfigMaps that exist.
 Result<std::vector<std::string>> ConfigMapsOf(Api& api,
                                               const std::string& ns,
                                               const std::vector<std::string>& names);
@@ -125,7 +125,7 @@ Result<std::vector<JobView>> ListArenaJobs(Session& session,
                                            Api& api,
                                            bool everywhere,
                                            const TypeFlag& type);
-// What to type instead, where the name is a server's; else empty.
+// The command to use instead, if a server has this name; else empty.
 std::string ServerHint(Api& api,
                        const std::string& ns,
                        const std::string& name,

@@ -1,4 +1,4 @@
-// InstanceFlags: what is said alike of each instance that arena starts, of a job or of a server.
+// InstanceFlags: the flags of arena that describe an instance, of a job and of a server alike.
 // - Threads: one thread.
 #pragma once
 

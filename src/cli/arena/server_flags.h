@@ -1,4 +1,4 @@
-// ServerFlags: what is said alike of a server that arena starts and of one that changes.
+// ServerFlags: the flags that start a server of arena, and that change one.
 // - Threads: one thread.
 // - Ownership: the spec outlives them.
 #pragma once

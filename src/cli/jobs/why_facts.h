@@ -25,8 +25,7 @@ struct WhyFacts {
   // The last warning about a job that lacks pods; the last event of a pod that its node has not
   // started.
   std::string trouble;
-  // The claim of a pod that has been given a node, and whose volume is not made yet, with that node
-  // and who makes it.
+  // The volume for which a placed pod waits: its claim, its node and who makes it. Empty: none.
   std::string awaited_volume;
   WallTime now;
   std::optional<GoodputView> goodput;  // of a job that is scaled by it

@@ -1,5 +1,5 @@
-// How people see a pod: its status in a word, how many of its containers are ready, and the GPUs
-// that it asks for.
+// PodView: what people see of a pod: its status in a word, how many of its containers are ready,
+// and the GPUs that it requests.
 // - Threads: pure functions.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Workloads that Kubernetes' own controllers run, by the names that people gave them. Each of their
-// pods waits and runs for itself: they are not jobs.
+// Workloads: those that Kubernetes' own controllers run, by the names that people gave them. Each
+// of their pods waits and runs for itself: they are not jobs.
 // - Threads: one thread; blocks on the session's loop.
 #pragma once
 

@@ -41,7 +41,7 @@ using sched::OnPreemption;
 // What follows when a pod fails by itself.
 enum class OnFailure {
   kAsUsual,          // by its role's restart policy
-  kAsUsualOrIgnore,  // the same; where that ends the job, it stays as it is
+  kAsUsualOrIgnore,  // kAsUsual; if that would end the job, kIgnore
   kReplace,          // it is made again, which counts as a restart of the job
   kReplaceFree,      // it is made again
   kIgnore,           // it stays as it is, and the others continue
@@ -70,7 +70,7 @@ struct ReplicaSpec {
   // For a role that may change size: its maximum, and the number that was requested.
   std::optional<int64_t> max_member;
   int64_t requested = 1;
-  // Members that have failed and stay so while the others run on: the gang does without them.
+  // Members that have failed and are not replaced: the gang continues without them.
   int64_t given_up = 0;
   RestartPolicy restart_policy = RestartPolicy::kNever;
   json::Value pod_template;  // {metadata, spec}

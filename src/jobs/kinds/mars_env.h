@@ -1,5 +1,4 @@
-// MarsEnv: what KubeDL's MarsJob has of its own: what its members are told, and the memory of its
-// workers.
+// MarsEnv: the environment of the members of KubeDL's MarsJob, and the memory of its workers.
 // - Threads: pure functions.
 #pragma once
 

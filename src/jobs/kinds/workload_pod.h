@@ -23,7 +23,7 @@ struct WorkloadPart {
   std::string Field(std::string_view field) const;  // spec.FIELD
 };
 
-// Fields that are wrong whatever becomes of the others; spec.name is the object's.
+// Refuses fields that are wrong whatever the others say. spec.name must be the object's name.
 Status CheckWorkload(const json::Value& workload, const WorkloadPart& part);
 // The template of the part's pods. `options.find` looks up their node pools; kNotFound while one
 // does not exist.

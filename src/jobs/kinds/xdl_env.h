@@ -1,5 +1,5 @@
-// XdlEnv: what KubeDL's XDLJob has of its own: what its members are told, and how many workers have
-// to succeed.
+// XdlEnv: the environment of the members of KubeDL's XDLJob, and how many of its workers have to
+// succeed.
 // - Threads: pure functions.
 #pragma once
 
@@ -11,8 +11,7 @@ namespace swell::jobs {
 
 inline constexpr std::string_view kExtendRole = "ExtendRole";  // a second kind of worker
 
-// TASK_NAME, TASK_INDEX and XDL_CONFIG. A ZK_ADDR that the job has becomes its own place in
-// ZooKeeper.
+// TASK_NAME, TASK_INDEX and XDL_CONFIG. The job's UID is added to the path of a ZK_ADDR.
 void SetXdlEnv(const ConnectedMember& member, json::Value& pod);
 Status ReadXdlSpec(const json::Value& body, JobSpec& spec);
 
