@@ -264,6 +264,15 @@ class LossTest(ElasticTest):
             self.assertEqual(job._group.rejoin.call_args[0][1], step)
             self.assertEqual((loaded, job.progress.step), ([state], step))
 
+    def test_a_network_that_comes_too_late_is_told(self):
+        job = swell.Job(env=swell.Env(world=2))
+        with mock.patch("swell.report.complain") as complain:
+            job.parallel(torch.nn.Linear(1, 1))
+            complain.assert_not_called()
+            job._joined, job._group = True, mock.Mock()
+            job.parallel(torch.nn.Linear(1, 1))
+        self.assertIn("make all networks before", complain.call_args[0][0])
+
     def test_a_guarded_step_says_whether_it_is_repeated(self):
         job = swell.Job(env=swell.Env())
         job._group = mock.Mock()

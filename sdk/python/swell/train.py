@@ -151,6 +151,11 @@ class Job:
         self._wrappers.append(wrapper)
         if self._joined and self._group is None and initialized():
             wrapper.rebuild(self.env.world)  # a loop before this one has formed the group
+        elif self._joined and self.env.world > 1:
+            report.complain(
+                "job.parallel came after job.restore or job.batches, so the ranks do not share the gradients of this "
+                "network: make all networks before"
+            )
         return wrapper
 
     def learning_rate(self, optimizer, rule=None, world=None):
