@@ -414,8 +414,7 @@ class WhyReport {
   // Said after a stop only: many jobs have nothing to save.
   std::string SavesText() const {
     if (StoppedText().empty() || !facts_.job.ReportsNoCheckpoint()) return "";
-    return "it reports no checkpoint, so each stop loses its work since its start, unless its "
-           "script "
+    return "it reports no checkpoint: each stop loses its work since its start, unless its script "
            "saves and resumes by itself (docs/training.md)";
   }
 

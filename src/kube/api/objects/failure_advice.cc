@@ -190,8 +190,7 @@ constexpr WordsRule kWordsRules[] = {
      "torchrun before torch 2.0 writes it --nproc_per_node; python -m swell.launch takes both"},
     {"syntaxerror",
      "correct the program; if it runs on another machine, the container's Python may be too old "
-     "for "
-     "its syntax (python3 --version)"},
+     "for its syntax (python3 --version)"},
     {"can't open file",
      "the container has no such file: put it into the image, mount it (swell submit --volume), or "
      "fetch it (--sync-source)"},
