@@ -17,6 +17,8 @@ using controllers::SetEnv;
 constexpr std::string_view kWorker = "Worker";
 constexpr std::string_view kTuning = "workerMemoryTuningPolicy";
 constexpr std::string_view kCacheVolume = "mars-shared-cache";
+// Every container of every worker mounts each. More than a node has disks is of no use.
+constexpr size_t kSpillDirsMax = 32;
 
 // The requests of the container that KubeDL takes for the one that computes.
 api::Amounts MainAmounts(const json::Value& pod) {
@@ -89,6 +91,21 @@ void TuneMemory(const json::Value& policy, const api::Amounts& amounts, json::Va
               {"containers"});
 }
 
+Status CheckSpillDirs(const json::Array& dirs) {
+  const std::string field = StrCat("spec.", kTuning, ".spillDirs");
+  if (dirs.size() > kSpillDirsMax) {
+    return controllers::WrongField(
+        field, StrCat("Too many: ", dirs.size(), ": must have at most ", kSpillDirsMax, " items"));
+  }
+  for (size_t i = 0; i < dirs.size(); ++i) {
+    if (dirs[i].is_string() && json::View(dirs[i].get_string()).starts_with('/')) continue;
+    return controllers::WrongText(StrCat(field, "[", i, "]"),
+                                  dirs[i].is_string() ? json::View(dirs[i].get_string()) : "",
+                                  "must be an absolute path");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 void SetMarsEnv(const ConnectedMember& member, json::Value& pod) {
@@ -114,13 +131,7 @@ void SetMarsEnv(const ConnectedMember& member, json::Value& pod) {
 }
 
 Status ReadMarsSpec(const json::Value& body, JobSpec&) {
-  const json::Array& dirs = json::GetArray(body, {kTuning, "spillDirs"});
-  for (size_t i = 0; i < dirs.size(); ++i) {
-    if (dirs[i].is_string() && json::View(dirs[i].get_string()).starts_with('/')) continue;
-    return controllers::WrongText(StrCat("spec.", kTuning, ".spillDirs[", i, "]"),
-                                  dirs[i].is_string() ? json::View(dirs[i].get_string()) : "",
-                                  "must be an absolute path");
-  }
+  SWELL_RETURN_IF_ERROR(CheckSpillDirs(json::GetArray(body, {kTuning, "spillDirs"})));
   if (const json::Value* size = json::Find(body, {kTuning, "workerCacheSize"})) {
     const auto bytes = api::Quantity::FromJson(*size);
     if (bytes.ok() && bytes->negative()) {
