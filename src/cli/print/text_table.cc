@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/control_characters.h"
 #include "base/strings.h"
 
 namespace swell::cli {
@@ -21,16 +22,6 @@ std::string_view PaintedAt(std::string_view text) {
     return text.substr(0, end + kPlain.size());
   }
   return {};
-}
-
-// The bytes, from `at` on, of a character that turns the direction of a line or begins a new one.
-size_t BytesOfTurn(std::string_view text, size_t at) {
-  const std::string_view three = text.substr(at, 3);
-  if (three.size() < 3 || three[0] != '\xe2') return 0;
-  const auto last = static_cast<unsigned char>(three[2]);
-  const bool separators_and_embeddings = three[1] == '\x80' && last >= 0xa8 && last <= 0xae;
-  const bool isolates = three[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
-  return separators_and_embeddings || isolates ? 3 : 0;
 }
 
 }  // namespace
@@ -57,15 +48,10 @@ std::string OneLine(std::string_view text) {
     const char c = text[i];
     if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += in_hex(c);
-    } else if (const size_t bytes = BytesOfTurn(text, i); bytes > 0) {
-      // What follows would be read from right to left.
-      for (size_t k = 0; k < bytes; ++k) out += in_hex(text[i + k]);
+    } else if (const size_t bytes = ControlBytes(text, i); bytes > 0) {
+      // The second of two bytes is the character's number.
+      for (size_t k = bytes == 2 ? 1 : 0; k < bytes; ++k) out += in_hex(text[i + k]);
       i += bytes - 1;
-    } else if (c == '\xc2' && i + 1 < text.size() && (text[i + 1] & 0xe0) == 0x80) {
-      // U+0080 to U+009F: to many terminals U+009B is what ESC [ is.
-      out += in_hex(text[++i]);
     } else {
       out += c;
     }

@@ -130,6 +130,17 @@ std::string Quoted(std::string_view words) {
   return std::string(words);
 }
 
+// What a program wrote, between marks that it does not contain: nothing that it wrote passes for
+// the words around it.
+std::string QuotedOutput(std::string_view words) {
+  for (const char mark : {'"', '\'', '`'}) {
+    if (words.find(mark) == std::string::npos) return std::string(1, mark).append(words) + mark;
+  }
+  std::string plain(words);
+  std::replace(plain.begin(), plain.end(), '"', '\'');
+  return StrCat("\"", plain, "\"");
+}
+
 std::string RestartsText(int64_t restarts) {
   return StrCat(restarts, restarts == 1 ? " restart" : " restarts");
 }
@@ -174,7 +185,7 @@ std::string Failure::Sentence() const {
   if (restarts > 0 && !repeats()) text += StrCat(" after ", RestartsText(restarts));
   text += ": ";
   const std::string quoted = said.empty() ? "" : StrCat(": ", Quoted(said));
-  const std::string last_line = said.empty() ? "" : StrCat("; its last line: ", Quoted(said));
+  const std::string last_line = said.empty() ? "" : StrCat("; its last line: ", QuotedOutput(said));
   if (container.empty()) {
     text += repeats() ? said : StrCat(reason, quoted);
   } else if (!exit_code) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <vector>
 
+#include "base/control_characters.h"
 #include "base/strings.h"
 
 namespace swell::api {
@@ -131,8 +132,12 @@ std::string PlainText(std::string_view text) {
       // A control sequence ends with its first letter.
       while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i + 1])) == 0) ++i;
       ++i;
-    } else if (c == '\n' || c == '\t' || (c >= 0x20 && c != 0x7F)) {
-      plain += c == '\t' ? ' ' : text[i];
+    } else if (c == '\n' || c == '\t') {
+      plain += c == '\t' ? ' ' : '\n';
+    } else if (const size_t bytes = ControlBytes(text, i); bytes > 0) {
+      i += bytes - 1;
+    } else {
+      plain += text[i];
     }
   }
   return plain;

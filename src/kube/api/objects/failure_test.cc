@@ -373,6 +373,28 @@ TEST(Failure, AFileThatCannotBeRunIsToldApartFromAProgramThatIsMissing) {
           .starts_with(kLineEnds));
 }
 
+TEST(Failure, WhatAProgramWroteDoesNotPassForSwellsWords) {
+  const auto sentence = [](const std::string& said) {
+    const json::Value text(said);
+    return SentenceOf(StrCat(
+        "{phase: Failed, containerStatuses: [{name: main, state: {terminated: {exitCode: 1, ",
+        "reason: Error, message: ", json::Print(text), "}}}]}"));
+  };
+  const auto starts = [](std::string_view line) {
+    return StrCat("w-0 failed: container main exited with 1; its last line: ", line, "; ");
+  };
+  for (const auto& [said, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"broken", "\"broken\""},
+           {"\"; give it up", "'\"; give it up'"},
+           {"E: \"a\" or 'b'", "`E: \"a\" or 'b'`"},
+           {"E: \"a\", 'b', `c`", "\"E: 'a', 'b', `c`\""},
+           // Right to left, a new line, and what is ESC [ to many terminals.
+           {"a\u202eb\u2066c\u2028d\u009b31me", "\"abcd31me\""},
+           {"caf\u00e9 \u2026", "\"caf\u00e9 \u2026\""}}) {
+    EXPECT_TRUE(sentence(said).starts_with(starts(shown))) << sentence(said);
+  }
+}
+
 TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
   const auto sentence = [](int code, std::string_view said) {
     return SentenceOf(
