@@ -24,6 +24,13 @@ Result<json::SharedValue> ParseObject(const api::RestResponse& response) {
   return json::SharedValue(std::make_shared<const json::Value>(std::move(*parsed)));
 }
 
+// Its path would be that of all objects.
+Status CheckName(const Resource& resource, std::string_view name) {
+  if (!name.empty()) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("the name of one of the ", resource.plural,
+                                       " is empty; is a variable of the shell not set?"));
+}
+
 }  // namespace
 
 std::string WriteOptions::Query() const {
@@ -98,6 +105,7 @@ Result<json::SharedValue> Api::CallObject(api::RestRequest request) {
 Result<json::SharedValue> Api::Get(const Resource& resource,
                                    std::string_view ns,
                                    std::string_view name) {
+  SWELL_RETURN_IF_ERROR(CheckName(resource, name));
   return CallObject({.method = "GET", .path = resource.Path(ns, name)});
 }
 
@@ -149,6 +157,7 @@ Result<json::SharedValue> Api::Patch(const Resource& resource,
                                      client::PatchType type,
                                      const json::Value& patch,
                                      const WriteOptions& options) {
+  SWELL_RETURN_IF_ERROR(CheckName(resource, name));
   return CallObject({.method = "PATCH",
                      .path = resource.Path(ns, name),
                      .query = options.Query(),
@@ -162,6 +171,7 @@ Result<json::SharedValue> Api::Delete(const Resource& resource,
                                       int64_t grace_seconds,
                                       std::string_view propagation,
                                       bool dry_run) {
+  SWELL_RETURN_IF_ERROR(CheckName(resource, name));
   json::Value body = json::Object{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
   if (!propagation.empty()) json::Set(body, {"propagationPolicy"}, propagation);
   if (grace_seconds >= 0) json::Set(body, {"gracePeriodSeconds"}, grace_seconds);

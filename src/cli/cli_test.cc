@@ -477,6 +477,22 @@ TEST_F(CliTest, DeleteTakesWhatThereIsAndNamesWhatIsMissing) {
   EXPECT_NE(err_.find("missing"), std::string::npos) << err_;
 }
 
+TEST_F(CliTest, AnEmptyNameIsNotEveryName) {
+  ASSERT_EQ(Run({"swell", "submit", "only", "--image", "i", "--", "true"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "delete", "", "--wait=false"}), 2) << out_;
+  EXPECT_NE(err_.find("the job's name is empty; is a variable of the shell not set?"),
+            std::string::npos)
+      << err_;
+  for (const char* kind : {"pytorchjob", "pytorchjob/"}) {
+    std::vector<std::string> words{"swell", "delete", "--wait=false", kind};
+    if (!std::string_view(kind).ends_with("/")) words.push_back("");
+    EXPECT_EQ(Run(words), 1) << kind << ": " << out_;
+    EXPECT_NE(err_.find("the name of one of the pytorchjobs is empty"), std::string::npos) << err_;
+  }
+  EXPECT_EQ(Run({"swell", "suspend", ""}), 2) << out_;
+  EXPECT_EQ(Run({"swell", "get", "pytorchjob", "only"}), 0) << err_;
+}
+
 TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusWorkspacesAndTimeLimits) {
   const auto submit = [this](std::vector<std::string> flags) {
     std::vector<std::string> words = {"swell", "submit",    "net", "--image",

@@ -118,6 +118,8 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     kind = name.substr(0, slash);
     name = name.substr(slash + 1);
   }
+  // To a list of jobs, no name is every name.
+  if (name.empty()) return Misuse("the job's name is empty; is a variable of the shell not set?");
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> found, JobsNamed(api, ns, kind, name));
   if (found.empty()) {
     return kind.empty() ? FindByOtherNames(api, ns, name) : NotFound(api, ns, name, "");
