@@ -310,11 +310,30 @@ bool HasPathOfSbatch(const json::Value& pod, std::string_view container) {
   });
 }
 
+// Its pods find Swell's own package where the machine has it, unless a volume covers that place.
+// Empty: another module is missing, or it has no volumes.
+std::string AdviceForHiddenSdk(const Failure& failure, const json::Value& pod) {
+  if (!Says(failure.said, {"no module named 'swell'", "no module named 'swell."})) return "";
+  const json::Value* spec = SpecOfContainer(pod, failure.container);
+  if (spec == nullptr) return "";
+  std::vector<std::string> paths;
+  for (const json::Value& mount : json::GetArray(*spec, {"volumeMounts"})) {
+    const std::string_view path = json::GetString(mount, {"mountPath"});
+    if (!path.starts_with("/var/run/secrets/")) paths.emplace_back(path);
+  }
+  if (paths.empty()) return "";
+  return StrCat(
+      "a volume of the pod covers the directory in which this machine has the package: "
+      "mount it at another path than ",
+      Join(paths, ", "));
+}
+
 std::string AdviceForModule(const Failure& failure, const json::Value& pod) {
   if (HasPathOfSbatch(pod, failure.container)) {
     return "the script's python3 is the first of the PATH that sbatch had: activate the "
            "environment that has the module before sbatch or in the script, or name its Python";
   }
+  if (std::string hidden = AdviceForHiddenSdk(failure, pod); !hidden.empty()) return hidden;
   return "this machine's own Python serves the image (docs/images.md) and sees no packages of "
          "pip install --user: install the package there, or put the module beside your code";
 }

@@ -473,6 +473,25 @@ TEST(Failure, APackageThatTheMachinesPythonLacksIsToldApartFromOneThatAnImageLac
       << sentence("containerd://1");
 }
 
+TEST(Failure, AVolumeThatHidesSwellsOwnPackageIsNamed) {
+  const auto sentence = [](std::string_view module) {
+    const auto failure = FailureOf(
+        Document(StrCat("{metadata: {name: w-0}, spec: {containers: [{name: main, volumeMounts: [",
+                        "{name: code, mountPath: /work}]}]}, status: {phase: Failed, ",
+                        "containerStatuses: [{name: main, image: i, imageID: '', restartCount: 0, ",
+                        "containerID: 'process://1', state: {terminated: {exitCode: 1, reason: ",
+                        "Error, message: \"ModuleNotFoundError: No module named '", module,
+                        "'\"}}}]}}")),
+        kNow);
+    return failure ? failure->Sentence() : "";
+  };
+  for (std::string_view module : {"swell", "swell.launch"}) {
+    EXPECT_NE(sentence(module).find("mount it at another path than /work"), std::string::npos)
+        << sentence(module);
+  }
+  EXPECT_NE(sentence("swellfoop").find("sees no packages"), std::string::npos);
+}
+
 TEST(Failure, ABatchScriptsPythonIsThatOfThePathOfSbatch) {
   const auto failure = FailureOf(
       Document("{metadata: {name: w-0}, spec: {containers: [{name: main, env: [{name: "
