@@ -58,8 +58,8 @@ TopRow PodRow(const JobView& job, const json::Value& pod, const std::string& ind
 // The cause first: there is room for some words only.
 std::string WhyText(const JobView& job) {
   if (!job.hung.empty()) return job.hung;
-  if (!job.waits.empty()) return job.waits;
-  return job.failure ? job.failure->Sentence() : job.message;
+  const std::string hindrance = job.Hindrance();
+  return hindrance.empty() ? job.message : hindrance;
 }
 
 TopRow JobRow(const JobView& job, WallTime now, const std::string& indent, bool open) {

@@ -166,6 +166,14 @@ TEST_F(ScreenTest, FitsATerminalOf80Columns) {
   EXPECT_THAT(text, HasSubstr("it needs 8 GPUs"));
 }
 
+TEST_F(ScreenTest, TheReasonOfAJobThatFailsIsItsFailure) {
+  TopData data = Data({"small"});
+  data.jobs[0].waits = "waits for terminating pods";  // before it had its places
+  data.jobs[0].failure = api::Failure{.member = "m-0", .waits = "ImagePullBackOff"};
+  screen_.SetData(std::move(data));
+  EXPECT_THAT(Text(), HasSubstr("m-0 cannot"));
+}
+
 TEST(TopTableTest, LongTextsStayInTheirColumns) {
   TopTable table;
   table.header = {"NAME", "STATUS", "", "REASON"};
