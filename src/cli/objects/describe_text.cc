@@ -221,10 +221,12 @@ std::string ChangesText(Session& session,
 std::string SizeText(const JobView& job, WallTime now) {
   const auto size = api::SizeOfJob(*job.object);
   if (!size) return "";
-  std::string line = StrCat("  ", size->replicas, " of ", size->desired.value_or(0),
-                            " wanted, between ", size->least, " and ", size->most);
-  if (!size->message.empty()) line += StrCat("; ", OneLine(size->message));
-  std::string text = StrCat(line, "\n");
+  std::string line = StrCat(size->replicas, " of ", size->desired.value_or(0), " wanted, between ",
+                            size->least, " and ", size->most);
+  if (!size->message.empty()) line += StrCat("; ", size->message);
+  const std::string lines = WrapText(line);
+  std::string text;
+  for (std::string_view part : Split(lines, '\n')) text += StrCat("  ", part, "\n");
   std::string chart = SizeChart(*size, job.ended.value_or(now));
   if (!chart.empty()) text += StrCat(chart, SizeChanges(*size, now));
   return Section("Size", text);
