@@ -437,6 +437,34 @@ class SubmitAction final : public Action {
        preemptible_ = false, elastic_ = false, ignored_ = false;
 };
 
+// Version 2 names the class of the work in the command; version 1 has one command for all.
+std::vector<Example> ExamplesOf(const std::string& workload) {
+  const std::string training = workload == "train" ? "training submit" : "submit";
+  const std::string workspace = workload == "interactive" ? "workspace submit" : "submit";
+  const Example train{"Training on eight GPUs",
+                      StrCat("runai ", training,
+                             " train1 -p team-a -i pytorch/pytorch:latest -g 8 --command \"python "
+                             "a.py\"")};
+  const Example elastic{
+      "Elastic training on four to eight GPUs",
+      StrCat("runai ", training,
+             " train2 -p team-a -i pytorch/pytorch:latest -g 8 --elastic --min-workers 4 "
+             "--command \"python -m swell.launch a.py\"")};
+  const Example notebook{
+      "A workspace with half a GPU",
+      StrCat("runai ", workspace, " notebook -p team-a -i jupyter/scipy-notebook -g 0.5 ",
+             workload.empty() ? "--interactive " : "", "--port 8888:8888")};
+  if (workload == "inference") {
+    return {
+        {"A server that listens on port 8000",
+         "runai inference submit server1 -p team-a -i python -g 1 --serving-port 8000 --command "
+         "-- python -m http.server 8000"}};
+  }
+  if (workload == "train") return {train, elastic};
+  if (workload == "interactive") return {notebook};
+  return {train, elastic, notebook};
+}
+
 }  // namespace
 
 Command SubmitSpec(const std::string& workload) {
@@ -446,17 +474,7 @@ Command SubmitSpec(const std::string& workload) {
                                   : StrCat("Submit ", workload == "train" ? "training" : workload,
                                            " work to a project."),
       .usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]",
-      .examples =
-          {{"Training on eight GPUs",
-            "runai submit train1 -p team-a -i pytorch/pytorch:latest -g 8 --command \"python "
-            "a.py\""},
-           {"Elastic training on four to eight GPUs",
-            "runai submit train2 -p team-a -i pytorch/pytorch:latest -g 8 --elastic --min-workers "
-            "4 "
-            "--command \"python -m swell.launch a.py\""},
-           {"A workspace with half a GPU",
-            "runai submit notebook -p team-a -i jupyter/scipy-notebook -g 0.5 --interactive --port "
-            "8888:8888"}},
+      .examples = ExamplesOf(workload),
   };
   command.notes =
       "A workspace without a command keeps its image's own program at a terminal, so that runai "

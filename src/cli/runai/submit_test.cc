@@ -306,8 +306,12 @@ TEST_F(RunaiSubmitTest, TheHelpNamesVersionTwosCommands) {
                       "runai workload list."),
             std::string::npos)
       << out_;
-  EXPECT_EQ(Run({"runai", "training", "submit", "--help"}), 0) << err_;
   EXPECT_EQ(Run({"runai", "workload", "list", "--help"}), 0) << err_;
+  for (const std::string word : {"training", "workspace", "inference"}) {
+    ASSERT_EQ(Run({"runai", word, "submit", "--help"}), 0) << err_;
+    EXPECT_NE(out_.find(StrCat("  runai ", word, " submit ")), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("  runai submit "), std::string::npos) << out_;
+  }
 }
 
 TEST_F(RunaiSubmitTest, TheLimitOfAPartOfAGpuIsItsRequest) {
