@@ -75,14 +75,15 @@ std::optional<ExpectedEnd> ExpectedEndOf(const std::vector<const json::Value*>& 
   return std::nullopt;
 }
 
-std::string CouldStart::Text(WallTime now) const {
+std::string CouldStart::Text(WallTime now, bool grows) const {
   std::vector<std::string> limited, estimated, parts;
   for (const auto& [name, end] : ends) (end.estimated ? estimated : limited).push_back(name);
   for (std::string part : {EndsText(limited, false), EndsText(estimated, true)}) {
     if (!part.empty()) parts.push_back(std::move(part));
   }
-  return StrCat("It could start in ", api::HumanDuration(at - now), ", at ", api::FormatTime(at),
-                ", if no other work comes before it: by then ", Join(parts, ", and "), ".");
+  return StrCat("It could ", grows ? "grow" : "start", " in ", api::HumanDuration(at - now),
+                ", at ", api::FormatTime(at), ", if no other work comes before it: by then ",
+                Join(parts, ", and "), ".");
 }
 
 json::Value CouldStart::Json() const {

@@ -24,7 +24,8 @@ struct CouldStart {
   WallTime at;
   std::vector<std::pair<std::string, ExpectedEnd>> ends;  // that have to be over, by name
 
-  std::string Text(WallTime now) const;
+  // `grows`: a part of it runs.
+  std::string Text(WallTime now, bool grows) const;
   json::Value Json() const;
 };
 

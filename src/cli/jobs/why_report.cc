@@ -81,8 +81,8 @@ class WhyReport {
     const std::vector<std::string> changes = Changes();
     if (changes.empty()) return out;
     // Not each job whose end would do is tried.
-    out += StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start",
-                  ", for example, with", changes.size() == 1 ? "" : " any one of these", ":\n");
+    out += StrCat("It would ", Grows() ? "grow" : "start", ", for example, with",
+                  changes.size() == 1 ? "" : " any one of these", ":\n");
     for (const std::string& change : changes) out += StrCat("  ", change, "\n");
     return out;
   }
@@ -350,8 +350,21 @@ class WhyReport {
       return std::string(restarting->message);
     }
     if (!facts_.trouble.empty()) return facts_.trouble;
-    return forecast_.now.reason.empty() ? facts_.job.waits : forecast_.now.reason;
+    if (!forecast_.now.reason.empty()) return forecast_.now.reason;
+    return facts_.job.waits.empty() ? WaitingPodReason() : facts_.job.waits;
   }
+
+  // The status of a job that runs with a part of its pods says nothing about the others.
+  std::string WaitingPodReason() const {
+    for (const json::SharedValue& pod : facts_.job.pods) {
+      if (api::IsBound(*pod) || api::HasEnded(*pod)) continue;
+      const auto placed = api::FindCondition(*pod, "PodScheduled");
+      if (placed && placed->IsFalse()) return std::string(placed->message);
+    }
+    return "";
+  }
+
+  bool Grows() const { return facts_.job.RunningPods() > 0; }
 
   // Why the node does not start its pod; empty if unknown.
   std::string NodeTrouble() const {
@@ -694,11 +707,13 @@ class WhyReport {
   std::string StartText() const {
     if (!SchedulerDecides()) return "";
     if (facts_.hidden) {
-      return "Only users who can read the whole cluster see what uses the nodes and what would "
-             "start the job.\n";
+      return StrCat(
+          "Only users who can read the whole cluster see what uses the nodes and what would ",
+          Grows() ? "let the job grow" : "start the job", ".\n");
     }
     if (!forecast_.now.places.empty()) return PlacedText();
-    return forecast_.could_start ? StrCat(forecast_.could_start->Text(facts_.now), "\n") : "";
+    return forecast_.could_start ? StrCat(forecast_.could_start->Text(facts_.now, Grows()), "\n")
+                                 : "";
   }
 
   std::string PlacedText() const {

@@ -1,5 +1,6 @@
 // What `swell why` says where the scheduler has nothing to say.
 #include "cli/cli_test_util.h"
+#include "cli/jobs/why_report.h"
 
 namespace swell::cli {
 namespace {
@@ -656,6 +657,34 @@ TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   const json::Array& changes = json::GetArray(*told, {"wouldStartWith"});
   ASSERT_EQ(changes.size(), 1u) << out_;
   EXPECT_EQ(json::Print(changes[0]), "\"5m more, when it may preempt default/g\"");
+}
+
+TEST(WhyReport, AJobThatGrowsTellsWhatItsOtherPodsWaitFor) {
+  static const JobKindInfo kKind{client::resources::kPyTorchJobs, "PyTorchJob", "", ""};
+  WhyFacts facts;
+  facts.job.kind = &kKind;
+  facts.job.object = std::make_shared<const json::Value>(json::Object{{"kind", "PyTorchJob"}});
+  facts.job.name = "mnist";
+  facts.job.status = "Running";  // nothing in it says that it waits
+  facts.job.replicas = 2;
+  for (const char* pod :
+       {R"({"metadata":{"name":"mnist-0"},"spec":{"nodeName":"n"},"status":{"phase":"Running"}})",
+        R"({"metadata":{"name":"mnist-1"},"spec":{"schedulerName":"swell"},"status":{
+            "phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",
+            "message":"user alice would exceed the limit of 1 GPU"}]}})"}) {
+    facts.job.pods.push_back(std::make_shared<const json::Value>(*json::Parse(pod)));
+  }
+  facts.hidden = true;
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist runs with 1 of 2 pods; the others wait.\n"
+            "Why:      user alice would exceed the limit of 1 GPU\n"
+            "Only users who can read the whole cluster see what uses the nodes and what would "
+            "let the job grow.\n");
+  facts.hidden = false;
+  const StartForecast forecast{
+      .could_start = CouldStart{.at = facts.now + std::chrono::minutes(4), .ends = {}}};
+  EXPECT_NE(WhyText(facts, forecast).find("\nIt could grow in 4m, at "), std::string::npos)
+      << WhyText(facts, forecast);
 }
 
 }  // namespace
