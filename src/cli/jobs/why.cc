@@ -17,6 +17,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/array_view.h"
 #include "cli/views/events_view.h"
+#include "cli/views/left_pods.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -261,6 +262,9 @@ Status ReadTrouble(Api& api, WhyFacts& facts) {
     for (const EventView& event : events) {
       if (event.type == "Warning") facts.trouble = event.message;
     }
+    // Its pods get the names of these.
+    const std::string left = LeftPodsText(api, job.ns, job.name, api::Uid(*job.object));
+    if (!left.empty()) facts.trouble = left;
   } else if (const json::Value* pod = facts.StartingPod()) {
     SWELL_ASSIGN_OR_RETURN(auto events,
                            ListEvents(api, job.ns, api::Name(*pod), "Pod", api::Uid(*pod)));

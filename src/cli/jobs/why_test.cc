@@ -659,6 +659,30 @@ TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   EXPECT_EQ(json::Print(changes[0]), "\"5m more, when it may preempt default/g\"");
 }
 
+TEST_F(WhyTest, PodsThatADeletedJobLeftAreNamedWithWhatEndsThem) {
+  const auto pod = [](std::string_view uid) {
+    return StrCat(
+        ", ownerReferences: [{apiVersion: swell.dev/v1, kind: TrainingJob, name: j, uid: ", uid,
+        ", controller: true}]");
+  };
+  GpuPod("j-worker-0", "nodeName: node-1, ", pod("old"));
+  Status("/api/v1/namespaces/default/pods/j-worker-0", R"({"status":{"phase":"Running"}})");
+  ASSERT_EQ(Run({"swell", "delete", "pod", "j-worker-0", "--wait=false"}), 0) << err_;
+  const std::string left =
+      StrCat("pod j-worker-0 of the deleted job j has until ",
+             api::FormatTime(server_.executor.Now() + std::chrono::seconds(30)),
+             " to save and end; at once: swell delete pod j-worker-0 --now -n default\n");
+  for (const char* command : {"why", "delete", "logs"}) {
+    EXPECT_EQ(Run({"swell", command, "j"}), 1) << out_;
+    EXPECT_EQ(err_, StrCat("swell: job \"j\" not found in namespace \"default\"; ", left));
+  }
+  Create(
+      "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: j}, spec: {roles: {worker: "
+      "{replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}}}}");
+  ASSERT_EQ(Run({"swell", "why", "j"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat("j has no pods yet.\nWhy:      ", left));
+}
+
 TEST(WhyReport, AJobThatGrowsTellsWhatItsOtherPodsWaitFor) {
   static const JobKindInfo kKind{client::resources::kPyTorchJobs, "PyTorchJob", "", ""};
   WhyFacts facts;

@@ -4,6 +4,7 @@
 #include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "cli/views/left_pods.h"
 #include "cli/views/workloads.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
@@ -48,6 +49,9 @@ Status NotFound(Api& api, std::string_view ns, std::string_view name, const std:
   const std::string what = StrCat("job ", Quote(name), " not found in namespace ", Quote(ns));
   if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
     return Status(Code::kNotFound, what + hint);
+  }
+  if (const std::string left = LeftPodsText(api, ns, name); !left.empty()) {
+    return Status(Code::kNotFound, StrCat(what, "; ", left));
   }
   const std::string elsewhere = NamespacesWith(api, ns, name);
   std::string hint = "swell list shows the jobs";
