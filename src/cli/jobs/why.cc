@@ -349,8 +349,14 @@ Result<json::Value> TryJob(Api& api, const json::Value& job) {
 
 Result<Plan> MakePlan(Session& session, Api& api, const json::Value& job) {
   SWELL_ASSIGN_OR_RETURN(const json::Value made, TryJob(api, job));
-  SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
-  SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(session, std::move(state)));
+  auto state = ReadState(api);
+  if (state.status().code() == Code::kForbidden) {
+    return Status(Code::kForbidden,
+                  StrCat(state.status().message(), "; submit the job without a plan: swell why ",
+                         api::Name(job), " then says what it waits for"));
+  }
+  if (!state.ok()) return state.status();
+  SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(session, std::move(*state)));
   SWELL_RETURN_IF_ERROR(what_if.AddJob(made, *KindOfJob(job)));
   const std::string group = api::KeyOf(job);
   return Plan{what_if.Run(group), LeastMembers(what_if.state(), group),
