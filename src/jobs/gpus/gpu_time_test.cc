@@ -172,7 +172,8 @@ TEST_F(GpuTimeTest, AMemberThatFailsAtLastLosesItsLastRunOnly) {
 }
 
 TEST_F(GpuTimeTest, AVictimThatDoesNotSaveItselfLosesWhatItHadDoneWhenItWasTold) {
-  for (const bool saves : {true, false}) {
+  enum class Saves { kFirstRank, kOtherRank, kNo };
+  for (const Saves saves : {Saves::kFirstRank, Saves::kOtherRank, Saves::kNo}) {
     Pod("victim", "Running", "step");
     Pass(minutes(5));
     json::Value pod = *pods_["victim"];
@@ -183,15 +184,21 @@ TEST_F(GpuTimeTest, AVictimThatDoesNotSaveItselfLosesWhatItHadDoneWhenItWasTold)
                                        {"status", "True"},
                                        {"reason", "PreemptionByScheduler"},
                                        {"lastTransitionTime", api::FormatTime(now_)}}});
-    if (saves) {
+    if (saves == Saves::kFirstRank) {
       json::Set(pod, {"metadata", "annotations", api::keys::kCheckpointTime},
                 api::FormatTime(now_ + seconds(2)));
+    }
+    if (saves == Saves::kOtherRank) {
+      json::Object end{{"exitCode", 143}, {"message", R"({"checkpoint": {"step": 39}})"}};
+      json::Object state{{"terminated", std::move(end)}};
+      json::Set(pod, {"status", "containerStatuses"},
+                json::Array{json::Object{{"name", "c"}, {"state", std::move(state)}}});
     }
     pods_["victim"] = std::make_shared<const json::Value>(std::move(pod));
     Pass(seconds(3));
     pods_.clear();  // it ends and is gone before anybody looks
     Pass(seconds(1), true);
-    EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), saves ? 0 : 600);
+    EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), saves == Saves::kNo ? 600 : 0);
   }
 }
 

@@ -49,7 +49,19 @@ WallTime SavedAt(const json::Value& pod) {
   return api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime)).value_or(WallTime());
 }
 
+// The first rank alone reports the checkpoint on its pod. Each rank says at its end that all have
+// saved.
+bool EndedAfterSaving(const json::Value& pod) {
+  const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
+  return std::any_of(statuses.begin(), statuses.end(), [](const api::ContainerStatus& status) {
+    if (!status.Ended() || !status.message.starts_with('{')) return false;
+    const auto said = json::Parse(status.message, {.depth = 8, .bytes = 4096});
+    return said.ok() && json::Find(*said, {"checkpoint", "step"}) != nullptr;
+  });
+}
+
 double LostByPreemption(const json::Value& pod) {
+  if (EndedAfterSaving(pod)) return 0;
   const auto lost = ParseInt(api::Annotation(pod, api::keys::kPreemptedLost));
   const auto told = api::FindCondition(pod, api::kDisruptionTarget);
   if (!lost || !told || !told->Since()) return 0;
