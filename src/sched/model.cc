@@ -157,7 +157,7 @@ void ApplySpec(
                     pod.obstacle == info.obstacle && pod.may_preempt == info.may_preempt &&
                     pod.comes_back == info.comes_back;
   pod.start = info.start;
-  pod.checkpoint = info.checkpoint;
+  state.SetCheckpoint(id, info.checkpoint);
   pod.restart_cost_gpu_s = std::max(0.0, info.restart_cost_gpu_s);
   const Duration max_runtime = std::max(Duration::zero(), info.max_runtime);
   if (max_runtime != pod.max_runtime && group != kNone) state.lists.waiting.Touch(group);

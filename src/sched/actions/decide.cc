@@ -114,7 +114,7 @@ bool LeavesItsWork(const State& state, const PodState& pod) {
 double LostGpuSeconds(const State& state, PodId id, WallTime now) {
   const PodState& pod = state.pods[id];
   if (LeavesItsWork(state, pod)) return 0;
-  const WallTime since = std::max(pod.start, pod.checkpoint);
+  const WallTime since = state.SavedAt(pod);
   if (pod.start.unix_ns == 0 || now <= since || pod.node == kNone) return 0;
   const double gpus =
       static_cast<double>(state.ChargeOf(state.ShapeOf(id), pod.node)[kQueueGpu]) / kPpm;
@@ -191,7 +191,7 @@ void DecideEvictions(CycleContext& context, const Action& action, const Eviction
     Decision& decision = Add(context, action, id, Decision::Type::kEvict, pod.node);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
-    decision.has_saved = state.pods[id].checkpoint > state.pods[id].start;
+    decision.has_saved = state.SavedAt(pod) > pod.start;
     if (evictions.beneficiary == kNone) {
       decision.words = nobodys;
     } else {

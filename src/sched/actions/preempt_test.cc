@@ -249,6 +249,49 @@ TEST(Preempt, TheLeastWorkIsLost) {
   EXPECT_TRUE(s.last.decisions[0].Reason().ends_with("; 60 GPU-seconds since its last checkpoint"));
 }
 
+TEST(Preempt, OneMembersCheckpointKeepsTheWorkOfItsGang) {
+  for (const PreemptUnit unit : {PreemptUnit::kGang, PreemptUnit::kPod}) {
+    Scenario s;
+    s.Node("n0", {.gpus = 2});
+    s.Group("gang", {.min = 2, .unit = unit});
+    for (int i = 0; i < 2; ++i) {
+      s.Pod(StrCat("gang-", i),
+            {.group = "gang", .gpus = 1, .on = "n0", .devices = {i}, .started_minutes_ago = 100});
+    }
+    s.Pod("high", {.gpus = 2, .priority = 80});
+    PodInfo& leader = s.pods["gang-0"];
+    leader.checkpoint = s.now - std::chrono::minutes(50);
+    s.model.UpsertPod(leader);
+    leader.checkpoint = s.now - std::chrono::minutes(1);
+    s.model.UpsertPod(leader);
+    s.Cycle();
+    std::map<std::string, double> lost;
+    for (const Decision& decision : s.last.decisions) {
+      if (decision.type == Decision::Type::kEvict) lost[decision.pod] = decision.lost_gpu_seconds;
+    }
+    const double other = unit == PreemptUnit::kGang ? 60 : 6000;
+    EXPECT_EQ(lost,
+              (std::map<std::string, double>{{"default/gang-0", 60}, {"default/gang-1", other}}));
+  }
+}
+
+TEST(Preempt, AGangHasSavedNothingMoreWhenTheMemberThatSavedIsGone) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Group("gang", {.min = 2});
+  for (int i = 0; i < 2; ++i) {
+    s.Pod(StrCat("gang-", i),
+          {.group = "gang", .gpus = 1, .on = "n0", .devices = {i}, .started_minutes_ago = 100});
+  }
+  s.pods["gang-0"].checkpoint = s.now - std::chrono::minutes(1);
+  s.model.UpsertPod(s.pods["gang-0"]);
+  s.RemovePod("gang-0");
+  s.Pod("high", {.gpus = 2, .priority = 80});
+  s.Cycle(Only({"preempt"}));
+  ASSERT_FALSE(s.last.decisions.empty());
+  EXPECT_EQ(s.last.decisions[0].lost_gpu_seconds, 6000);
+}
+
 TEST(Preempt, AmongEqualCostsTheLowestPriorityThenTheYoungest) {
   Scenario s;
   s.Node("n0", {.gpus = 3});

@@ -244,9 +244,37 @@ void State::AddMember(PodId pod) {
   std::vector<PodId>& members = group.members;
   auto before = [this](PodId a, PodId b) { return MemberBefore(a, b); };
   members.insert(std::lower_bound(members.begin(), members.end(), pod, before), pod);
+  group.checkpoint = std::max(group.checkpoint, pods[pod].checkpoint);
 }
 
-void State::RemoveMember(PodId pod) { std::erase(groups[pods[pod].group].members, pod); }
+void State::RemoveMember(PodId pod) {
+  GroupState& group = groups[pods[pod].group];
+  std::erase(group.members, pod);
+  if (pods[pod].checkpoint.unix_ns != 0) FindCheckpoint(group);
+}
+
+void State::SetCheckpoint(PodId id, WallTime checkpoint) {
+  PodState& pod = pods[id];
+  if (pod.checkpoint == checkpoint) return;
+  pod.checkpoint = checkpoint;
+  if (pod.group != kNone) FindCheckpoint(groups[pod.group]);
+}
+
+void State::FindCheckpoint(GroupState& group) const {
+  group.checkpoint = {};
+  for (PodId member : group.members) {
+    group.checkpoint = std::max(group.checkpoint, pods[member].checkpoint);
+  }
+}
+
+// Of a gang one member may save, and report it, for all.
+WallTime State::SavedAt(const PodState& pod) const {
+  WallTime saved = pod.checkpoint;
+  if (saved.unix_ns == 0 && pod.group != kNone && groups[pod.group].unit == PreemptUnit::kGang) {
+    saved = groups[pod.group].checkpoint;
+  }
+  return std::max(pod.start, saved);
+}
 
 int32_t State::ResolveSet(const GroupState& group, const std::string& pod_set) const {
   for (size_t i = 0; i < group.sets.size(); ++i) {

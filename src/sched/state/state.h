@@ -212,6 +212,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   int32_t home = kNone;        // the pool where its waiting pods claim a share; kNone: not chosen
   int32_t held = 0;            // members that hold room, of preemptible work
   int32_t holder_pos = kNone;  // in QueueState::holders
+  WallTime checkpoint;         // the latest of its members; zero: none
   WallTime creation;
   Duration min_runtime{0};
   WallTime stale_since;
@@ -500,6 +501,10 @@ struct State {
   void CountTerm(TermId term);
   void AddMember(PodId pod);
   void RemoveMember(PodId pod);
+  void SetCheckpoint(PodId pod, WallTime checkpoint);
+  // Since when the pod has work to lose: its start, or a later checkpoint that keeps its work.
+  WallTime SavedAt(const PodState& pod) const;
+  void FindCheckpoint(GroupState& group) const;
   int32_t ResolveSet(const GroupState& group, const std::string& pod_set) const;
   // Gives GPU pods on the node whose devices were not said those that the others leave.
   void AssignImplicitDevices(NodeId node);

@@ -161,7 +161,7 @@ int64_t VictimFacts::CostOf(PodId id) const {
   double weight = static_cast<double>(pod.charge[kQueueGpu]) / kPpm;
   // Work on CPUs is lost too; a hundred cores weigh as much as a GPU.
   if (weight == 0) weight = static_cast<double>(shape.core[kCpu]) / 100'000;
-  const WallTime since = std::max(pod.start, pod.checkpoint);
+  const WallTime since = state_.SavedAt(pod);
   double seconds = 0;
   if (pod.start.unix_ns != 0 && context_.now > since) {
     seconds = std::chrono::duration<double>(context_.now - since).count();
@@ -172,7 +172,7 @@ int64_t VictimFacts::CostOf(PodId id) const {
 int64_t VictimFacts::LastSaved(PodId id) const {
   const PodState& pod = state_.pods[id];
   if (pod.start.unix_ns == 0) return context_.now.unix_ns;  // it has yet to begin
-  return std::max(pod.start, pod.checkpoint).unix_ns;
+  return state_.SavedAt(pod).unix_ns;
 }
 
 bool VictimFacts::Before(const VictimUnit& a, const VictimUnit& b, bool quantized) const {
