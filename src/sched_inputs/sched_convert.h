@@ -26,7 +26,7 @@ using FindObject = std::function<const json::Value*(std::string_view)>;
 sched::NodeInfo ToNodeInfo(const json::Value& node);
 // Names of the namespaces with labels that a namespaceSelector matches.
 using NamespacesOf = std::function<std::vector<std::string>(const json::Value& selector)>;
-// These of the namespaces.
+// The names of those `namespaces` whose labels the selector matches.
 std::vector<std::string> SelectNamespaces(const json::Value& selector,
                                           const std::vector<const json::Value*>& namespaces);
 // What is in a project's namespace is charged to that project, whatever it says itself: else

@@ -88,7 +88,7 @@ struct SpreadConstraint {
   std::string topology_key;
   bool required = true;  // DoNotSchedule; else ScheduleAnyway
   std::vector<Requirement> selector;
-  int32_t min_domains = 1;      // in fewer, the least of any domain counts as none
+  int32_t min_domains = 1;      // with fewer domains, the least count is 0
   bool honors_affinity = true;  // leaves out nodes that the pod does not select
   bool honors_taints = false;   // and those with taints that it does not tolerate
   bool operator==(const SpreadConstraint&) const = default;

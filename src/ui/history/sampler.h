@@ -7,7 +7,8 @@
 //   started_jobs started_wait_seconds {project}   likewise: their waits until they had places
 //   preemptions_by_rule {rule}                    counter since the history began
 //   project_gpu_held _utilized _quota _fair_share _requested {project}
-//                                              held and utilized also with project "": of none
+//                                              held and utilized also for work without a project
+//                                              ("")
 //   node_gpu_held node_gpu_utilized {node}
 //   job_members job_throughput job_loss job_step job_progress {namespace, job}
 //

@@ -25,7 +25,7 @@ struct WorkloadPort {
   std::string item;              // ports.items.NAME.value
   int64_t container = 0;         // in the pod
   int64_t outer = 0;             // of the Service
-  std::string_view outer_field;  // of the item, that says the outer one
+  std::string_view outer_field;  // the field of the item that has `outer`
   std::string_view type;         // of the Service
 };
 std::vector<WorkloadPort> WorkloadPorts(const json::Value& body);
@@ -34,8 +34,8 @@ std::vector<WorkloadPort> WorkloadPorts(const json::Value& body);
 int64_t WorkloadWorkers(const json::Value& body);
 // The pods of the workload, of any kind.
 int64_t WorkloadMembers(const json::Value& body);
-// What the master of a DistributedWorkload is: as its workers, but for what `master` says. One
-// field that says GPUs replaces them all.
+// The spec of a DistributedWorkload's master: `body`, with the fields of `master` in place of its
+// own. If one of these is about GPUs, `body` loses all fields about GPUs.
 json::Value WithMasterSpec(const json::Value& body, const json::Value& master);
 
 }  // namespace swell::api

@@ -35,7 +35,7 @@ std::vector<ListItem> ItemsOf(const json::Value& parent,
 // What is wrong with a text; "" when nothing is.
 using TextRule = std::string (*)(std::string_view);
 void CheckText(std::string_view text, TextRule rule, const std::string& path, FieldErrors& errors);
-// The same of a text that must be there, and of the parent's member of that name.
+// CheckText for a text that is required; CheckName takes it from the parent's field.
 void CheckRequired(std::string_view text,
                    TextRule rule,
                    const std::string& path,
