@@ -48,6 +48,18 @@ std::string ClusterDetail(const ConnectedMember& member, const json::Value& pod)
   return json::Print(json::Object{{"cluster", std::move(cluster)}, {"task", std::move(task)}});
 }
 
+// Whether the job has a volume of its own there, which then serves.
+bool IsMounted(const json::Value& pod, std::string_view path) {
+  const auto mounts = [path](const json::Value& container) {
+    const json::Array& all = json::GetArray(container, {"volumeMounts"});
+    return std::any_of(all.begin(), all.end(), [path](const json::Value& one) {
+      return json::GetString(one, {"mountPath"}) == path;
+    });
+  };
+  const json::Array& containers = api::Containers(pod);
+  return std::any_of(containers.begin(), containers.end(), mounts);
+}
+
 // Volumes for what does not fit into memory, in the directories that the policy names.
 void AddSpillDirs(const json::Value& policy, int64_t storage, json::Value& pod) {
   std::vector<std::string> paths;
@@ -60,6 +72,7 @@ void AddSpillDirs(const json::Value& policy, int64_t storage, json::Value& pod) 
     source["sizeLimit"] = std::to_string(storage / static_cast<int64_t>(paths.size()));
   }
   for (size_t i = 0; i < paths.size(); ++i) {
+    if (IsMounted(pod, paths[i])) continue;
     MountVolume(pod, json::Object{{"name", StrCat("mars-empty-dir-", i)}, {"emptyDir", source}},
                 paths[i], {"containers"});
   }
@@ -85,7 +98,7 @@ void TuneMemory(const json::Value& policy, const api::Amounts& amounts, json::Va
   const int64_t bytes = CacheBytes(policy, AmountOf(amounts, "memory"));
   if (bytes == 0) return;
   SetEnv(pod, "MARS_CACHE_MEM_SIZE", std::to_string(bytes));
-  if (plasma.empty()) return;
+  if (plasma.empty() || IsMounted(pod, plasma)) return;
   const json::Object source{{"medium", "Memory"}, {"sizeLimit", std::to_string(bytes)}};
   MountVolume(pod, json::Object{{"name", kCacheVolume}, {"emptyDir", source}}, plasma,
               {"containers"});

@@ -352,6 +352,27 @@ TEST_F(RoleJobTest, AMarsJobEndsWithItsSchedulerAndContinuesWithoutOneWorker) {
   EXPECT_TRUE(Is(kMarsJobs, "Succeeded"));
 }
 
+TEST_F(RoleJobTest, AMarsJobMayHaveVolumesOfItsOwnWhereItsMemoryIs) {
+  const std::string worker =
+      "Worker: {template: {spec: {volumes: [{name: own, emptyDir: {medium: Memory}}], containers: "
+      "[{name: mars, image: i, volumeMounts: [{name: own, mountPath: /dev/shm}, {name: own, "
+      "mountPath: /a}]}]}}}";
+  Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
+         {Role("Scheduler", 1), worker},
+         ", workerMemoryTuningPolicy: {spillDirs: [/a, /b], workerCacheSize: 1Gi}");
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(Env("job-worker-0")["MARS_SPILL_DIRS"], "/a,/b");
+  const json::SharedValue pod = cluster_.Get(kPods, "default/job-worker-0");
+  std::string volumes;
+  for (const json::Value& mount :
+       json::GetArray(json::GetArray(*pod, {"spec", "containers"})[0], {"volumeMounts"})) {
+    volumes +=
+        StrCat(json::GetString(mount, {"mountPath"}), "=", json::GetString(mount, {"name"}), " ");
+  }
+  EXPECT_TRUE(volumes.starts_with("/dev/shm=own /a=own /b=mars-empty-dir-1 ")) << volumes;
+  EXPECT_EQ(volumes.find("mars-shared-cache"), std::string::npos) << volumes;
+}
+
 TEST_F(RoleJobTest, AMarsJobFailsWithoutAnyWorkerLeft) {
   Submit("training.kubedl.io/v1alpha1", "MarsJob", "marsReplicaSpecs",
          {Role("Scheduler", 1), Role("Worker", 2)});
