@@ -267,7 +267,7 @@ void State::FindCheckpoint(GroupState& group) const {
   }
 }
 
-// Of a gang one member may save, and report it, for all.
+// One member may save for its whole gang, and only that one reports it.
 WallTime State::SavedAt(const PodState& pod) const {
   WallTime saved = pod.checkpoint;
   if (saved.unix_ns == 0 && pod.group != kNone && groups[pod.group].unit == PreemptUnit::kGang) {

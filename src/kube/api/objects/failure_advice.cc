@@ -210,7 +210,7 @@ std::string_view Matching(std::span<const WordsRule> rules, std::string_view sai
 
 // What they tell of a file that cannot be run; empty: nothing.
 std::string_view AdviceForFileWords(std::string_view said) {
-  constexpr std::string_view kNoInterpreter = "the program of its first line is not there: ";
+  constexpr std::string_view kNoInterpreter = "its first line names a program that is not there: ";
   const bool returns = said.find(kNoInterpreter) != std::string_view::npos;
   return returns && said.ends_with(R"(\r')") ? kCarriageReturns : Matching(kFileRules, said);
 }
