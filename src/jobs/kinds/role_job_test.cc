@@ -407,9 +407,9 @@ TEST_F(RoleJobTest, AMarsJobNeedsASchedulerAndAbsolutePaths) {
             "least 0");
   std::string dirs;
   for (int i = 0; i < 33; ++i) dirs += StrCat(i > 0 ? "," : "", "\"/", i, "\"");
-  EXPECT_EQ(wrong(role("Scheduler"),
-                  StrCat(R"(,"workerMemoryTuningPolicy":{"spillDirs":[)", dirs, "]}")),
-            "spec.workerMemoryTuningPolicy.spillDirs: Too many: 33: must have at most 32 items");
+  EXPECT_EQ(
+      wrong(role("Scheduler"), StrCat(R"(,"workerMemoryTuningPolicy":{"spillDirs":[)", dirs, "]}")),
+      "spec.workerMemoryTuningPolicy.spillDirs: Too many: 33: must have at most 32 items");
   const auto job = json::Parse(R"({"spec":{"webHost":"mars.example.com"}})");
   EXPECT_EQ(IgnoredFields(*job), std::vector<std::string>{"spec.webHost"});
 }
