@@ -332,7 +332,7 @@ Status ReadConfigFiles(const std::vector<std::string>& texts,
     if (!content.ok()) return Misuse(StrCat("--config-file: ", content.status().message()));
     std::string key = StrCat("file-", spec.config_files.size());
     spec.config_files.emplace_back(key, path);
-    data[key] = std::move(*content);
+    data[key] = *content;
   }
   return Status::Ok();
 }

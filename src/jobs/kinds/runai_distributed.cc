@@ -14,7 +14,6 @@
 namespace swell::jobs {
 namespace {
 
-using api::WorkloadValue;
 using controllers::WrongField;
 using controllers::WrongText;
 

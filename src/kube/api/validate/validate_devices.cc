@@ -15,8 +15,8 @@ using json::Value;
 constexpr size_t kMaxRequests = 32;  // and constraints, settings, selectors, results
 constexpr size_t kMaxChoices = 8;
 constexpr size_t kMaxConsumers = 256;
-constexpr size_t kMaxExpressionBytes = 10 * 1024;
-constexpr size_t kMaxParametersBytes = 10 * 1024;
+constexpr size_t kMaxExpressionBytes = 10'240;
+constexpr size_t kMaxParametersBytes = 10'240;
 constexpr size_t kMaxDevices = 128;
 constexpr size_t kMaxSpecialDevices = 64;  // with taints, shared amounts or lists of values
 constexpr size_t kMaxFacts = 32;
