@@ -45,10 +45,10 @@ _STREAM_OPTIONS = {
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options, name=None):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
-    _begin(job, name)
     _check_counts(batch_size, epochs)
     _check_options(loader_options)
     _check_keep(keep)
+    _begin(job, name)
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
     job.finishing = False
