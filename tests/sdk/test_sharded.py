@@ -7,7 +7,6 @@ import re
 import unittest
 
 import support
-import torch
 
 _SCRIPT = """
 import os, signal, time
