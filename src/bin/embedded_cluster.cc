@@ -180,10 +180,14 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
     return manager ? manager->CheckBind(pod, node) : Status::Ok();
   };
-  server_options.object_rules = [rules = std::make_shared<const jobs::JobRules>()](
+  server_options.object_rules = [this, rules = std::make_shared<const jobs::JobRules>()](
                                     const api::KindInfo& kind, const json::Value& object,
                                     const json::Value* old) {
-    return rules->CheckWrite(kind, object, old);
+    auto errors = rules->CheckWrite(kind, object, old);
+    if (!errors.empty()) return errors;
+    return rules->CheckClasses(kind, object, old, [this](const std::string& name) {
+      return store->Latest({"priorityclasses.scheduling.k8s.io", "", name}) != nullptr;
+    });
   };
   server = apiserver::ApiServer::Create(core, clock, random, *store, std::move(server_options));
   audit_events = std::make_unique<ops::AuditEvents>(core, clock, server, kSystem, random.Next());

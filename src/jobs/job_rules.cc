@@ -177,7 +177,43 @@ Status CheckVariables(const JobKind& kind, const json::Value& job, const JobSpec
   return Status::Ok();
 }
 
+// Where the object names the class, as "high" or for a part of the members: "high=0.5". Appends the
+// path; false if it is nowhere, as the class of a kind whose jobs all have the same.
+bool FindClassField(const json::Value& in, std::string_view name, int depth, std::string& path) {
+  constexpr int kDepthMax = 16;
+  if (depth > kDepthMax) return false;
+  const size_t size = path.size();
+  const auto leads = [&](std::string step, const json::Value& to) {
+    path += step;
+    if (FindClassField(to, name, depth + 1, path)) return true;
+    path.resize(size);
+    return false;
+  };
+  if (in.is_array()) {
+    const json::Array& items = in.get_array();
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (leads(StrCat("[", i, "]"), items[i])) return true;
+    }
+  } else if (in.is_object()) {
+    for (const auto& [key, value] : in.get_object()) {
+      const std::string_view field(key.data(), key.size());
+      if (value.is_string() && (field == "priorityClass" || field == "priorityClassName")) {
+        const std::string_view text = json::View(value.get_string());
+        if (text.substr(0, text.find('=')) != name) continue;
+        path += StrCat(".", field);
+        return true;
+      }
+      if (leads(StrCat(".", field), value)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string NoSuchClass(std::string_view name) {
+  return StrCat("no PriorityClass with name ", name, " was found");
+}
 
 JobRules::JobRules() : kinds_(MakeJobKinds({})) {}
 
@@ -266,6 +302,53 @@ std::vector<api::FieldError> JobRules::CheckWrite(const api::KindInfo& kind,
   std::vector<api::FieldError> errors;
   for (const StatusCause& cause : found.details().causes) {
     errors.push_back({cause.reason, cause.field, cause.message});
+  }
+  return errors;
+}
+
+std::set<std::string> JobRules::ClassesOf(const JobKind& kind, const json::Value& job) const {
+  std::set<std::string> names;
+  const auto spec = kind.Parse(job);
+  if (!spec.ok()) return names;
+  names.insert(spec->priority_class);
+  for (const ReplicaSpec& replica : spec->replicas) {
+    // ElasticDL's high and low stand for others, and go before what the template says.
+    const bool own = !replica.priority.priority_class.empty();
+    if (spec->grouped) names.insert(replica.priority.priority_class);
+    if (spec->grouped || !own) names.emplace(api::PriorityClassName(replica.pod_template));
+  }
+  names.erase("");
+  return names;
+}
+
+std::set<std::string> JobRules::ClassesIn(const api::KindInfo& kind,
+                                          const json::Value& object) const {
+  if (kind.gvk.group == client::resources::kCrons.group &&
+      kind.plural == client::resources::kCrons.plural) {
+    const auto run = MakeCronRun(object, kTypicalTime);
+    const JobKind* of_run =
+        run.ok() ? Find(run->resource.group, run->resource.plural) : nullptr;
+    return of_run != nullptr ? ClassesOf(*of_run, run->job) : std::set<std::string>();
+  }
+  const JobKind* job = Find(kind.gvk.group, kind.plural);
+  return job != nullptr ? ClassesOf(*job, object) : std::set<std::string>();
+}
+
+std::vector<api::FieldError> JobRules::CheckClasses(
+    const api::KindInfo& kind,
+    const json::Value& object,
+    const json::Value* old,
+    const std::function<bool(const std::string&)>& exists) const {
+  std::vector<api::FieldError> errors;
+  for (const std::string& name : ClassesIn(kind, object)) {
+    if (exists(name)) continue;
+    if (old != nullptr && ClassesIn(kind, *old).contains(name)) continue;
+    std::string field = "spec";
+    FindClassField(api::Spec(object), name, 0, field);
+    const Status wrong = WrongText(field, name, NoSuchClass(name));
+    for (const StatusCause& cause : wrong.details().causes) {
+      errors.push_back({cause.reason, cause.field, cause.message});
+    }
   }
   return errors;
 }

@@ -4,7 +4,10 @@
 // - Threads: immutable.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +15,9 @@
 #include "kube/api/schema/scheme.h"
 
 namespace swell::jobs {
+
+// What jobs and pods are refused for whose priority class does not exist, in Kubernetes' words.
+std::string NoSuchClass(std::string_view name);
 
 class JobRules {
  public:
@@ -27,9 +33,20 @@ class JobRules {
   std::vector<api::FieldError> CheckWrite(const api::KindInfo& kind,
                                           const json::Value& object,
                                           const json::Value* old) const;
+  // The priority classes that the job names for itself or for members. Empty of a job that cannot
+  // be read.
+  std::set<std::string> ClassesOf(const JobKind& kind, const json::Value& job) const;
+  // What a job or a Cron names of priority classes that do not exist. Those that it named before
+  // may stay, so a class can be removed while jobs have it.
+  std::vector<api::FieldError> CheckClasses(
+      const api::KindInfo& kind,
+      const json::Value& object,
+      const json::Value* old,
+      const std::function<bool(const std::string&)>& exists) const;
 
  private:
   Status CheckObject(const api::KindInfo& kind, const json::Value& object) const;
+  std::set<std::string> ClassesIn(const api::KindInfo& kind, const json::Value& object) const;
 
   const JobKindList kinds_;
 };

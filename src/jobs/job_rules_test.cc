@@ -405,5 +405,61 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
   EXPECT_EQ(wrong("@daily", kOf, StrCat("metadata: {name: x}, ", spec), name), "");
 }
 
+TEST_F(JobRulesTest, APriorityClassThatIsNamedAnewExists) {
+  const auto wrong = [this](std::string_view group, std::string_view plural,
+                            std::string_view spec, std::string_view old_spec = "") {
+    api::KindInfo kind;
+    kind.gvk.group = group;
+    kind.plural = plural;
+    const json::Value job = Job(spec, "{}");
+    const json::Value old = Job(old_spec, "{}");
+    std::string text;
+    for (const api::FieldError& error :
+         rules_.CheckClasses(kind, job, old_spec.empty() ? nullptr : &old,
+                             [](const std::string& name) { return name == "train"; })) {
+      text += StrCat(error.field, ": ", error.message, "; ");
+    }
+    return text;
+  };
+  const auto training = [](std::string_view more, std::string_view of_role = "") {
+    return StrCat(more, "roles: {worker: {", of_role, kTemplate, "}}");
+  };
+  const std::string refusal =
+      "Invalid value: \"gold\": no PriorityClass with name gold was found; ";
+  constexpr std::string_view kGroup = "swell.dev", kJobs = "trainingjobs";
+  EXPECT_EQ(wrong(kGroup, kJobs, training("")), "");
+  EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: train, ")), "");
+  EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: gold, ")),
+            StrCat("spec.priorityClassName: ", refusal));
+  EXPECT_EQ(wrong(kGroup, kJobs,
+                  training("priorityClassName: train, ", "priorityClassName: gold=0.5, ")),
+            StrCat("spec.roles.worker.priorityClassName: ", refusal));
+  // A job keeps what it had, and takes nothing new.
+  EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: gold, suspend: true, "),
+                  training("priorityClassName: gold, ")),
+            "");
+  EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: gold, "),
+                  training("priorityClassName: train, ")),
+            StrCat("spec.priorityClassName: ", refusal));
+  const std::string roles =
+      "pytorchReplicaSpecs: {Master: {template: {spec: {priorityClassName: gold, containers: "
+      "[{name: pytorch, image: i}]}}}}";
+  const std::string of_pods = "pytorchReplicaSpecs.Master.template.spec.priorityClassName: ";
+  EXPECT_EQ(wrong("kubeflow.org", "pytorchjobs", roles), StrCat("spec.", of_pods, refusal));
+  EXPECT_EQ(wrong("kubeflow.org", "pytorchjobs",
+                  StrCat("runPolicy: {schedulingPolicy: {priorityClass: gold}}, "
+                         "pytorchReplicaSpecs: {Master: {",
+                         kTemplate, "}}")),
+            StrCat("spec.runPolicy.schedulingPolicy.priorityClass: ", refusal));
+  EXPECT_EQ(wrong("apps.kubedl.io", "crons",
+                  StrCat("schedule: '@daily', template: {apiVersion: kubeflow.org/v1, kind: "
+                         "PyTorchJob, workload: {spec: {",
+                         roles, "}}}")),
+            StrCat("spec.template.workload.spec.", of_pods, refusal));
+  // Nothing is said of what no job is, or cannot be read.
+  EXPECT_EQ(wrong("apps", "deployments", "priorityClassName: gold"), "");
+  EXPECT_EQ(wrong(kGroup, kJobs, "priorityClassName: gold"), "");
+}
+
 }  // namespace
 }  // namespace swell::jobs

@@ -156,15 +156,15 @@ json::Value AdmissionReviewer::Review(const json::Value& review) const {
   const bool written =
       object != nullptr && object->is_object() && json::GetString(request, {"subResource"}).empty();
   const bool fresh = written && json::GetString(request, {"operation"}) == "CREATE";
-  if (fresh) {
-    if (group.empty() && resource == "pods") ReviewPod(*object, ns, verdict);
-    if (const jobs::JobKind* kind = rules_.Find(group, resource)) {
-      ReviewJob(*object, ns, *kind, verdict);
-    }
+  const json::Value* old = fresh ? nullptr : json::Find(request, {"oldObject"});
+  if (fresh && group.empty() && resource == "pods") ReviewPod(*object, ns, verdict);
+  if (const jobs::JobKind* kind = written ? rules_.Find(group, resource) : nullptr) {
+    if (fresh) ReviewJob(*object, ns, *kind, verdict);
+    CheckNewClasses(*object, old, *kind, verdict);
   }
   if (written && group == client::resources::kCrons.group &&
       resource == client::resources::kCrons.plural) {
-    ReviewCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
+    ReviewCron(*object, old, ns, verdict);
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},
                         {"allowed", verdict.refusal.empty()}};
@@ -250,7 +250,19 @@ std::string AdmissionReviewer::UsualClass(const json::Value& object) const {
 
 void AdmissionReviewer::CheckClass(std::string_view name, Verdict& verdict) const {
   if (name.empty() || priorities_.Get(name)) return;
-  verdict.Refuse(StrCat("no PriorityClass with name ", name, " was found"));
+  verdict.Refuse(jobs::NoSuchClass(name));
+}
+
+// What a job named before may stay: the class may have been removed since.
+void AdmissionReviewer::CheckNewClasses(const json::Value& job,
+                                        const json::Value* old,
+                                        const jobs::JobKind& kind,
+                                        Verdict& verdict) const {
+  if (old == nullptr || api::IsDeleting(job)) return;
+  const std::set<std::string> before = rules_.ClassesOf(kind, *old);
+  for (const std::string& name : rules_.ClassesOf(kind, job)) {
+    if (!before.contains(name)) CheckClass(name, verdict);
+  }
 }
 
 // Beyond Kubernetes' own, what some node has any of.
@@ -396,6 +408,7 @@ void AdmissionReviewer::ReviewJob(const json::Value& job,
     if (!priority.empty()) verdict.Put("/spec/priorityClassName", priority);
   }
   CheckClass(priority, verdict);
+  for (const std::string& name : rules_.ClassesOf(kind, job)) CheckClass(name, verdict);
   double gpus = 0;
   for (const jobs::ReplicaSpec& replica : spec->replicas) {
     if (!spec->grouped) break;
@@ -403,7 +416,6 @@ void AdmissionReviewer::ReviewJob(const json::Value& job,
     gpus += GpusOf(pod) * static_cast<double>(replica.min_member.value_or(replica.replicas));
   }
   for (const jobs::ReplicaSpec& replica : spec->replicas) {
-    if (spec->grouped) CheckClass(replica.priority.priority_class, verdict);
     CheckNodes(replica.pod_template, verdict);
   }
   const auto gang = spec->GangClass();

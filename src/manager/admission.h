@@ -5,7 +5,8 @@
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
 // departments; new work of a project that is being deleted; invalid GPU fractions; more than the
 // project's limit, or more than its quota for work that is never preempted; more than the largest
-// node has, which is only a warning where nodes may be added (AdmissionOptions).
+// node has, which is only a warning where nodes may be added (AdmissionOptions). Of a change to a
+// job only priority classes that it names anew are looked at.
 //
 // A Cron is refused if its jobs would be, unless it was already so before or another operator runs
 // it. Its jobs carry the name of the user who wrote it.
@@ -63,6 +64,11 @@ class AdmissionReviewer {
   void SetProject(const json::Value& object, const std::string& project, Verdict& verdict) const;
   void SetUser(const json::Value& object, Verdict& verdict) const;
   void CheckClass(std::string_view name, Verdict& verdict) const;
+  // `old` is null of a new one.
+  void CheckNewClasses(const json::Value& job,
+                       const json::Value* old,
+                       const jobs::JobKind& kind,
+                       Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
   std::vector<std::string> Resources() const;
   void CheckLimits(const std::string& project,

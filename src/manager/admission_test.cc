@@ -324,5 +324,27 @@ TEST_F(AdmissionTest, JobsByWhatTheirGangNeeds) {
             "no PriorityClass with name gold was found");
 }
 
+TEST_F(AdmissionTest, AChangedJobNamesPriorityClassesThatExist) {
+  constexpr std::string_view kJobs = "trainingjobs.swell.dev";
+  auto job = [](std::string_view whole, std::string_view more = "", std::string_view meta = "") {
+    return StrCat("{metadata: {name: j", meta, "}, spec: {priorityClassName: ", whole,
+                  ", roles: {worker: {replicas: 6, ", more,
+                  "template: {spec: {containers: [{name: main, image: i, resources: {limits: "
+                  "{nvidia.com/gpu: 1}}}]}}}}}}");
+  };
+  const std::string refusal = "no PriorityClass with name gold was found";
+  operation_ = "UPDATE";
+  // What a job needs beside is for its creation: it runs already.
+  old_ = json::ParseYaml(job("train"))->front();
+  EXPECT_EQ(Refused(kJobs, job("build")), "");
+  EXPECT_EQ(Refused(kJobs, job("gold")), refusal);
+  EXPECT_EQ(Refused(kJobs, job("train", "priorityClassName: gold=0.5, ")), refusal);
+  EXPECT_EQ(Refused(kJobs, job("gold", "", ", deletionTimestamp: '2026-01-01T00:00:00Z'")), "");
+  // A class that was removed since does not keep others from changing the job.
+  old_ = json::ParseYaml(job("gold"))->front();
+  EXPECT_EQ(Refused(kJobs, job("gold", "priorityClassName: build, ")), "");
+  EXPECT_EQ(Refused(kJobs, job("silver")), "no PriorityClass with name silver was found");
+}
+
 }  // namespace
 }  // namespace swell::manager

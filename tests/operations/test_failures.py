@@ -52,6 +52,16 @@ class Failures(ClusterTest):
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "said"), done.stderr)
         self.done(self.cluster.swell("delete", "ends"))
 
+    def test_a_priority_class_that_does_not_exist_is_refused(self):
+        for name in ("unclassed", "classed"):
+            if name == "classed":
+                self.apply(training_job(name, "sleep 600"))
+            done = self.cluster.swell("apply", "-f", "-", input=training_job(name, "sleep 600", priority="gold"))
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn('spec.priorityClassName: Invalid value: "gold": no PriorityClass with name gold was found',
+                          done.stderr)
+        self.done(self.cluster.swell("delete", "classed"))
+
     def said(self, *words):
         done = self.cluster.swell(*words)
         return done.stdout + done.stderr

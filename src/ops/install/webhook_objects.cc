@@ -16,10 +16,7 @@ using json::Value;
 constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 
-Value Rule(std::string_view group,
-           std::string_view version,
-           Array resources,
-           Array operations = {"CREATE"}) {
+Value Rule(std::string_view group, std::string_view version, Array resources, Array operations) {
   return Object{{"apiGroups", Array{group}},
                 {"apiVersions", Array{version}},
                 {"operations", std::move(operations)},
@@ -27,20 +24,22 @@ Value Rule(std::string_view group,
                 {"scope", "Namespaced"}};
 }
 
-// Pods and the kinds of jobs, in the order of their definitions, and Crons.
+// Pods as they are created. The kinds of jobs, in the order of their definitions, and Crons also as
+// they change: a job may name another priority class, and a user who changes the jobs of a Cron
+// answers for them.
 Array WorkRules() {
-  Array rules{Rule("", "v1", {"pods"})};
+  const Array writes{"CREATE", "UPDATE"};
+  Array rules{Rule("", "v1", {"pods"}, {"CREATE"})};
   for (const api::Definition& one : api::JobDefinitions()) {
     Value& last = rules.back();
     if (json::GetArray(last, {"apiGroups"}) == Array{one.group}) {
       json::FindMutable(last, {"resources"})->get_array().emplace_back(one.plural);
     } else {
-      rules.push_back(Rule(one.group, one.version, {one.plural}));
+      rules.push_back(Rule(one.group, one.version, {one.plural}, writes));
     }
   }
-  // A user who changes the jobs of a Cron answers for them, so changes are looked at, too.
   const client::Resource& crons = client::resources::kCrons;
-  rules.push_back(Rule(crons.group, crons.version, {crons.plural}, {"CREATE", "UPDATE"}));
+  rules.push_back(Rule(crons.group, crons.version, {crons.plural}, writes));
   return rules;
 }
 
