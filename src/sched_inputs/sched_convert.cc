@@ -17,6 +17,7 @@
 #include "kube/api/objects/project.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
+#include "sched/state/exclusive_claims.h"
 #include "sched/state/unhealthy.h"
 #include "sched_inputs/goodput_note.h"
 #include "sched_inputs/gpu_request.h"
@@ -435,6 +436,7 @@ void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::P
     const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", mounted.name));
     if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, pod, mounted, storage);
     if (claim == nullptr) continue;
+    if (api::IsForOnePod(*claim)) sched::UseAlone(mounted.name, out);
     AddUnmadeVolume(*claim, storage, out);
     const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));
     if (bound == nullptr) continue;

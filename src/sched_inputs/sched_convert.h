@@ -50,8 +50,9 @@ struct StorageView {
   // Names of the claims of a namespace, for a pod that names none of them.
   std::function<std::vector<std::string>(std::string_view ns)> claims_of;
 };
-// Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
-// with the claims of a pod that waits, in kube-scheduler's words, is its obstacle.
+// Nodes that the pod's volumes can be used on: those their persistent volumes say; and which of its
+// claims no other pod may use with it. What is wrong with the claims of a pod that waits, in
+// kube-scheduler's words, is its obstacle.
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out);
 // nullopt for a budget without a selector, which covers no pods.
 std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget);

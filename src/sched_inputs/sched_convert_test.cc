@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "kube/api/objects/node.h"
+#include "sched/state/exclusive_claims.h"
 #include "sched/state/shape.h"
 #include "sched_inputs/goodput_note.h"
 
@@ -170,6 +171,27 @@ TEST(SchedConvert, NamespacesAreSelectedByTheirLabels) {
   EXPECT_TRUE(terms[2].all_namespaces);
   EXPECT_TRUE(terms[3].namespaces.empty()) << "the pod's own";
   for (size_t i : {0, 1, 3}) EXPECT_FALSE(terms[i].all_namespaces);
+}
+
+TEST(SchedConvert, AClaimOfOnePodIsToldOnceAndOthersAreNot) {
+  const auto pod = json::Parse(
+      R"({"metadata":{"name":"p","namespace":"ns"},"spec":{"volumes":[
+        {"name":"a","persistentVolumeClaim":{"claimName":"alone"}},
+        {"name":"b","persistentVolumeClaim":{"claimName":"alone"}},
+        {"name":"c","persistentVolumeClaim":{"claimName":"shared"}}]}})");
+  const auto alone = json::Parse(R"({"spec":{"accessModes":["ReadWriteOncePod"]}})");
+  const auto shared = json::Parse(R"({"spec":{"accessModes":["ReadWriteOnce"]}})");
+  ASSERT_TRUE(pod.ok() && alone.ok() && shared.ok());
+  const FindObject nothing = [](std::string_view) -> const json::Value* { return nullptr; };
+  const StorageView storage{[&](std::string_view key) -> const json::Value* {
+                              return key == "ns/alone" ? &*alone : &*shared;
+                            },
+                            nothing, nothing, {}};
+  sched::PodInfo info = ToPodInfo(*pod);
+  AddVolumeTerms(*pod, storage, info);
+  EXPECT_EQ(info.labels, (sched::Labels{{sched::ExclusiveClaimLabel("alone"), ""}}));
+  ASSERT_EQ(info.required_anti_affinity.size(), 1u);
+  EXPECT_EQ(info.required_anti_affinity[0], sched::ExclusiveClaimTerm("alone"));
 }
 
 TEST(SchedConvert, PhasesOfPods) {

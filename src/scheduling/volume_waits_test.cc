@@ -157,6 +157,30 @@ TEST_F(VolumeWaitsTest, APodThatGoesGivesItsPlaceBack) {
   EXPECT_NE(NodeOf("b"), "");
 }
 
+TEST_F(VolumeWaitsTest, AClaimOfOnePodServesOnePodAtATime) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: one}\nspec: {capacity: {storage: "
+      "1Gi}, accessModes: [ReadWriteOncePod], storageClassName: '', claimRef: {namespace: default, "
+      "name: one}, hostPath: {path: /srv/one}}\n---\n"
+      "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: one, namespace: default}\n"
+      "spec: {accessModes: [ReadWriteOncePod], storageClassName: '', volumeName: one, resources: "
+      "{requests: {storage: 1Gi}}}\n");
+  Pod("p", {"one"});
+  RunFiveSeconds();
+  EXPECT_EQ(NodeOf("p"), "node-a");
+  Pod("q", {"one"});
+  RunFiveSeconds();
+  EXPECT_EQ(NodeOf("q"), "");
+  EXPECT_NE(cluster_.EventMessage("FailedScheduling", "q")
+                .find("2 node has pod using PersistentVolumeClaim with the same name and "
+                      "ReadWriteOncePod access mode"),
+            std::string::npos)
+      << cluster_.EventMessage("FailedScheduling", "q");
+  EXPECT_TRUE(cluster_.Delete(kPods, "default/p").ok());
+  RunFiveSeconds();
+  EXPECT_NE(NodeOf("q"), "");
+}
+
 TEST_F(VolumeWaitsTest, AfterTenMinutesThePodIsPlacedAnew) {
   Claim("one");
   Pod("p", {"one"}, 4);

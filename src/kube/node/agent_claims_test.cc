@@ -125,6 +125,28 @@ TEST_F(AgentClaimsTest, PodsShareTheDevicesOfOneClaimAlone) {
   EXPECT_EQ(Reason("d"), "UnexpectedAdmissionError");
 }
 
+TEST_F(AgentClaimsTest, AVolumeOfOnePodIsMountedByOnePodAtATime) {
+  const std::string spec =
+      R"({"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"one"}}],
+      "containers":[{"name":"main","image":"x"}]})";
+  api_->Put("/api/v1/namespaces/default/persistentvolumeclaims",
+            Parse(R"({"metadata":{"name":"one"},"spec":{"accessModes":["ReadWriteOncePod"]}})"));
+  Create("a", spec);
+  EXPECT_EQ(Phase("a"), "Running");
+  Create("b", spec);
+  sim_.Advance(seconds(30));
+  EXPECT_EQ(Phase("b"), "Pending");
+  EXPECT_TRUE(Saw("FailedMount"));
+  EXPECT_NE(json::Print(Status("b")).find(
+                "MountVolume.SetUp failed for volume \\\"data\\\" : volume uses the "
+                "ReadWriteOncePod access mode and is already in use by another pod"),
+            std::string::npos)
+      << json::Print(Status("b"));
+  api_->Delete(kPods, "a", 0);
+  sim_.Advance(seconds(90));
+  EXPECT_EQ(Phase("b"), "Running");
+}
+
 TEST_F(AgentClaimsTest, SaysThatTheDriverIsNotHere) {
   PutClaim("c", {"gpu-0"}, "u-a", "nic.example.com");
   Create("a", SpecWithClaim("c"), R"({"uid":"u-a"})");

@@ -11,6 +11,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/node/gpu_assignment.h"
 
 namespace swell::node {
@@ -578,6 +579,17 @@ PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) co
     }
   }
   return {};
+}
+
+bool NodeAgent::IsMountedBeside(const PodWorker& pod, const std::string& claim) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const PodWorker& other = *entry.second;
+    if (&other == &pod || !other.has_volumes()) return false;
+    if (api::Namespace(other.pod()) != api::Namespace(pod.pod())) return false;
+    const auto claims = api::MountedClaims(other.pod());
+    return std::any_of(claims.begin(), claims.end(),
+                       [&claim](const api::MountedClaim& one) { return one.name == claim; });
+  });
 }
 
 PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {

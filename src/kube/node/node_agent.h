@@ -82,6 +82,7 @@ class NodeAgent final : public PodHost {
   const Amounts& allocatable() const override { return allocatable_; }
   AdmitResult Admit(const PodWorker& pod) override;
   Room RoomFor(const PodWorker& pod, const Amounts& wanted) const override;
+  bool IsMountedBeside(const PodWorker& pod, const std::string& claim) const override;
   std::string GpuDeviceId(int index) const override;
   int64_t GpuMemoryMib() const override;
   void Event(const json::Value& pod,

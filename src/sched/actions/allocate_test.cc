@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sched/scenario_test_util.h"
+#include "sched/state/exclusive_claims.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {
@@ -283,6 +284,32 @@ TEST(Allocate, PodAntiAffinityWorksBothWays) {
   s.Pod("meek", {.labels = {{"app", "web"}}});
   s.Cycle();
   EXPECT_EQ(s.PhaseOf("meek"), "Pending");
+}
+
+TEST(Allocate, AClaimOfOnePodKeepsOthersWaitingOnAllNodes) {
+  Scenario s;
+  s.Node("n0", {});
+  s.Node("n1", {});
+  const auto user = [](std::string_view claim) {
+    return PodSpec{.labels = {{ExclusiveClaimLabel(claim), ""}},
+                   .anti_affinity = {ExclusiveClaimTerm(claim)}};
+  };
+  s.Pod("a", user("data"));
+  s.Pod("b", user("data"));
+  s.Pod("c", user("other"));
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 2);
+  EXPECT_EQ(s.PhaseOf("b"), "Pending");
+  EXPECT_EQ(s.PhaseOf("c"), "Bound");
+  EXPECT_NE(s.WaitingOf("b")->reason.find("0/2 nodes are available: 2 node has pod using "
+                                "PersistentVolumeClaim with the same name and ReadWriteOncePod "
+                                "access mode."),
+            std::string::npos)
+      << s.WaitingOf("b")->reason;
+  s.AdvancePods();
+  s.RemovePod("a");
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("b"), "Bound");
 }
 
 TEST(Allocate, PodAffinityFollows) {

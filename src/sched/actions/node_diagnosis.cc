@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
+#include "sched/state/exclusive_claims.h"
 #include "sched/state/unhealthy.h"
 
 namespace swell::sched {
@@ -58,14 +59,28 @@ std::string UnfitText(const NodeState& node, const Shape& shape, Unfit unfit) {
   return "";
 }
 
+// Whether another pod has, or was promised, a claim that the pod would use alone.
+bool ClaimIsUsed(const State& state, PodId pod) {
+  const std::vector<TermId>& apart = state.ShapeOf(pod).anti_affinity;
+  return std::any_of(apart.begin(), apart.end(), [&state](TermId id) {
+    const Term& term = state.terms.term(id);
+    if (term.topology_key != kWholeCluster) return false;
+    return term.matching_total.now > 0 || term.matching_total.future > 0;
+  });
+}
+
 // What a node with room lacks; empty: nothing.
-std::string LackText(const State& state, const NodeState& node, Lack lack) {
+std::string LackText(const State& state, PodId pod, const NodeState& node, Lack lack) {
   switch (lack) {
     case Lack::kPorts:
       return "node(s) didn't have free ports for the requested pod ports";
     case Lack::kAffinity:
       return "node(s) didn't match pod affinity rules";
     case Lack::kAntiAffinity:
+      if (ClaimIsUsed(state, pod)) {
+        return "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod "
+               "access mode";
+      }
       return "node(s) didn't match pod anti-affinity rules";
     case Lack::kSpread:
       return "node(s) didn't match pod topology spread constraints";
@@ -92,7 +107,9 @@ void NodeDiagnoser::CountLacks(PodId pod,
     CountRoomLacks(shape, node, lacks);
     return;
   }
-  if (why.empty()) why = LackText(state_, node, WhyNot(state_, pod, node_id, Tense::kNow, minima));
+  if (why.empty()) {
+    why = LackText(state_, pod, node, WhyNot(state_, pod, node_id, Tense::kNow, minima));
+  }
   if (!why.empty()) ++lacks.others[why];
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sched/scenario_test_util.h"
+#include "sched/state/exclusive_claims.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {
@@ -75,6 +76,29 @@ TEST(Preempt, NobodyOfLowerPriorityTakesThePromisedRoom) {
   s.AdvancePods();
   s.Cycle();
   EXPECT_EQ(s.Log(), "bind high n0 [0,1] allocate\n");
+}
+
+TEST(Preempt, TheUserOfAClaimOfOnePodGivesWayToHigherPriority) {
+  const auto user = [](PodSpec spec) {
+    spec.labels = {{ExclusiveClaimLabel("data"), ""}};
+    spec.anti_affinity = {ExclusiveClaimTerm("data")};
+    return spec;
+  };
+  Scenario s;
+  s.Node("n0", {});
+  s.Node("n1", {});
+  s.Pod("other", {.on = "n0"});
+  s.Pod("low", user({.on = "n1"}));
+  s.Pod("equal", user({}));
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  // Where its user is not, nobody is stopped for the claim.
+  s.Pod("high", user({.priority = 80}));
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict low n1 [] preempt\nnominate high n1 [] preempt\n");
+  s.AdvancePods();
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind high n1 [] allocate\n");
 }
 
 TEST(Preempt, AGangThatIsPromisedRoomOnSeveralNodesIsToldSo) {

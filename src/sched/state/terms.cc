@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sched/state/exclusive_claims.h"
+
 namespace swell::sched {
 namespace {
 
@@ -99,10 +101,11 @@ int32_t TermTable::Domain(TermId id,
   if (cached.node_version == node_version) return cached.domain;
   cached.node_version = node_version;
   cached.domain = kNone;
-  auto label = node_labels.find(term.topology_key);
-  if (label != node_labels.end()) {
-    auto [it, added] =
-        term.domains.try_emplace(label->second, static_cast<int32_t>(term.matching.size()));
+  const auto label = node_labels.find(term.topology_key);
+  const bool whole = term.topology_key == kWholeCluster;
+  if (whole || label != node_labels.end()) {
+    auto [it, added] = term.domains.try_emplace(whole ? std::string() : label->second,
+                                                static_cast<int32_t>(term.matching.size()));
     if (added) {
       term.matching.emplace_back();
       term.owners.emplace_back();

@@ -1,5 +1,7 @@
 #include "kube/api/objects/pod_claims.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
@@ -23,6 +25,11 @@ std::vector<MountedClaim> MountedClaims(const json::Value& pod) {
     if (ReadMountedClaim(pod, volume, claim)) claims.push_back(claim);
   }
   return claims;
+}
+
+bool IsForOnePod(const json::Value& claim) {
+  const json::Array& modes = json::GetArray(claim, {"spec", "accessModes"});
+  return std::find(modes.begin(), modes.end(), json::Value("ReadWriteOncePod")) != modes.end();
 }
 
 bool IsMadeFor(const json::Value& claim, const json::Value& pod) {

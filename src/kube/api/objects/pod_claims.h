@@ -24,6 +24,8 @@ bool ReadMountedClaim(const json::Value& pod, const json::Value& volume, Mounted
 // In the order of the pod's volumes, which the answer refers to.
 std::vector<MountedClaim> MountedClaims(const json::Value& pod);
 
+// Whether one pod uses the claim at a time (ReadWriteOncePod).
+bool IsForOnePod(const json::Value& claim);
 // Whether the claim belongs to the pod, as one that was made for it does. A claim of the same name
 // may have been there before.
 bool IsMadeFor(const json::Value& claim, const json::Value& pod);

@@ -52,6 +52,8 @@ class PodHost {
     std::string message;  // why not
   };
   virtual Room RoomFor(const PodWorker& pod, const Amounts& wanted) const = 0;
+  // Whether another pod of its namespace mounts the claim here.
+  virtual bool IsMountedBeside(const PodWorker& pod, const std::string& claim) const = 0;
   // The pod released its resources: admission is retried for the pods that wait.
   virtual void OnResourcesFreed() = 0;
   // The pod is removed; the host drops its worker.

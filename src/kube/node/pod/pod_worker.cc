@@ -12,6 +12,7 @@
 #include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_claims.h"
 #include "kube/node/health/disk_limits.h"
 #include "kube/node/network/names.h"
 #include "kube/node/spec/unserved_fields.h"
@@ -331,6 +332,22 @@ void PodWorker::FetchSources() {
   publisher_.Publish();
 }
 
+// The kubelet's words for a volume that one pod mounts at a time, and another one does here; empty:
+// there is none. The scheduler keeps such pods apart, but a pod may name its node itself.
+std::string PodWorker::VolumeInUse() const {
+  api::MountedClaim mounted;
+  for (const json::Value& volume : json::GetArray(*record_.pod, {"spec", "volumes"})) {
+    if (!api::ReadMountedClaim(*record_.pod, volume, mounted)) continue;
+    const auto claim = record_.sources->Claim(mounted.name);
+    if (!claim.ok() || !api::IsForOnePod(**claim)) continue;
+    if (!host_.IsMountedBeside(*this, mounted.name)) continue;
+    return StrCat("volume ", Quote(json::GetString(volume, {"name"})),
+                  " : volume uses the ReadWriteOncePod access mode and is already in use by "
+                  "another pod");
+  }
+  return "";
+}
+
 void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   if (!record_.state.Is(PodState::kPreparing)) return;
   record_.sources = std::move(sources);
@@ -339,6 +356,9 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   if (!volumes.ok()) {
     return RetryFetch("FailedMount",
                       StrCat("MountVolume.SetUp failed for ", volumes.status().message()));
+  }
+  if (const std::string used = record_.sandbox ? "" : VolumeInUse(); !used.empty()) {
+    return RetryFetch("FailedMount", StrCat("MountVolume.SetUp failed for ", used));
   }
   volumes_digest_ = DigestOf(*volumes);
   if (auto why =

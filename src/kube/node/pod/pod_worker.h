@@ -59,6 +59,10 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   const std::vector<int>& gpus() const { return record_.gpus; }
   const ClaimDevices& claims() const { return record_.claims; }
   bool holds_resources() const { return record_.state.holds_resources(); }
+  // Its volumes are mounted, or are about to be.
+  bool has_volumes() const {
+    return record_.state.state() >= PodState::kCreatingSandbox && !record_.state.stopped();
+  }
   bool terminating() const { return record_.state.terminating(); }
   // No container runs, and nothing of the pod is only in memory.
   bool stopped() const { return record_.state.stopped() && persisted_; }
@@ -77,6 +81,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void FetchSources();
   void Refuse(std::string_view reason, const std::string& message);
   void OnSources(std::shared_ptr<const PodSources> sources);
+  std::string VolumeInUse() const;
   void CreateSandbox(std::vector<VolumeSpec> volumes);
   void OnSandbox(Result<SandboxInfo> result);
   void RetryFetch(std::string_view event_reason, const std::string& message);
