@@ -195,6 +195,34 @@ TEST_F(RunaiJobTest, AServiceThatCannotBeMadeIsTold) {
   EXPECT_TRUE(Run(1)) << "its pod runs all the same";
 }
 
+TEST_F(RunaiJobTest, AServiceOfItsNameThatIsNotItsOwnStaysAndIsToldOnce) {
+  Start();
+  cluster_.Create(
+      "{apiVersion: v1, kind: Service, metadata: {name: job, namespace: default}, spec: {selector: "
+      "{app: web}, ports: [{port: 80}]}}");
+  const std::string version(api::ResourceVersionText(*cluster_.Get(kServices, "default/job")));
+  cluster_.Create(Workload("TrainingWorkload", "ports: {items: {web: {value: {container: 8888}}}}"));
+  ASSERT_TRUE(Run(1)) << "its pod runs all the same";
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreateService") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("FailedCreateService"),
+            "Service job exists and does not belong to the job, so this name leads to what that "
+            "Service selects. Delete it, or give the job another name.");
+  // Many passes later.
+  for (const char* label : {"a", "b", "c"}) {
+    ASSERT_TRUE(
+        cluster_.Patch(kTraining, "default/job", StrCat("{metadata: {labels: {a: ", label, "}}}"))
+            .ok());
+    cluster_.Run(std::chrono::minutes(1));
+  }
+  EXPECT_EQ(cluster_.Events("FailedCreateService"), 1);
+  EXPECT_EQ(api::ResourceVersionText(*cluster_.Get(kServices, "default/job")), version);
+
+  ASSERT_TRUE(cluster_.Delete(kServices, "default/job").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kServices, "default/job") != nullptr; }));
+  EXPECT_EQ(api::ControllerOf(*cluster_.Get(kServices, "default/job"))->name, "job");
+  EXPECT_EQ(cluster_.Events("FailedCreateService"), 1);
+}
+
 TEST_F(RunaiJobTest, ServersStartOneByOneAndStartAgain) {
   Start();
   cluster_.Create(

@@ -15,6 +15,9 @@ namespace {
 // After this a pod that was created but never seen is created again: it may have been deleted while
 // the watch was broken.
 constexpr Duration kWatchLag = std::chrono::seconds(30);
+// How often a job looks whether the Service of another owner that has the name of one of its own is
+// still there.
+constexpr Duration kReadServiceAgain = std::chrono::seconds(10);
 
 // Objects that are created together.
 struct Creation {
@@ -70,6 +73,7 @@ void JobWrites::OnPodSeen(const std::string& job_uid, std::string_view pod) {
 
 void JobWrites::Forget(const std::string& job_uid) {
   refused_.erase(job_uid);
+  told_.erase(job_uid);
   expected_.Forget(job_uid);
 }
 
@@ -212,11 +216,15 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
               json::Array{api::MakeOwnerReference(*pass->job)});
     ++created->open;
     client_.Create(client::resources::kServices, pass->ns, service,
-                   writes->Track([this, pass, created](const Result<json::SharedValue>& result) {
-                     if (result.ok()) created->names.emplace_back(api::Name(**result));
+                   writes->Track([this, pass, created,
+                                  name](const Result<json::SharedValue>& result) {
+                     if (result.ok()) {
+                       created->names.push_back(name);
+                       ForgetSaid(*pass, name);
+                     }
                      if (IsRefused(result)) {
-                       events_.Record(*pass->job, "Warning", "FailedCreateService",
-                                      StrCat("Error creating: ", result.status().message()));
+                       SayOfService(*pass, name, "FailedCreateService",
+                                    StrCat("Error creating: ", result.status().message()));
                      }
                      if (--created->open > 0) return;
                      SayCreated(*pass, "SuccessfulCreateService", "service", created->names);
@@ -230,22 +238,63 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
   }
 }
 
-// A job's ports may change while it runs.
+// The job runs without it, and its name leads elsewhere.
+void JobWrites::LeaveService(const PassPtr& pass,
+                             const json::Value& there,
+                             const BatchPtr& writes) {
+  // Nothing tells when it goes.
+  writes->RequeueAfter(kReadServiceAgain);
+  const auto owner = api::ControllerOf(there);
+  // That of a deleted job of this name and kind is about to go.
+  if (owner && kind_.Owns(*owner) && owner->name == pass->name) return;
+  const std::string name(api::Name(there));
+  const std::string whose = owner ? StrCat("belongs to ", owner->kind, " ", owner->name, " (",
+                                           owner->api_version, ")")
+                                  : "exists and does not belong to the job";
+  SayOfService(*pass, name, "FailedCreateService",
+               StrCat("Service ", name, " ", whose,
+                      ", so this name leads to what that Service selects. Delete it, or give the "
+                      "job another name."));
+}
+
+// A job's ports may change while it runs. Fields that are as they should be are not written.
 void JobWrites::UpdateService(const PassPtr& pass,
                               const json::Value& there,
                               const json::Value& service,
                               const BatchPtr& writes) {
   const auto owner = api::ControllerOf(there);
-  if (!owner || owner->uid != pass->uid()) return;
-  if (ContainsAll(api::Spec(there), api::Spec(service))) return;
+  if (!owner || owner->uid != pass->uid()) return LeaveService(pass, there, writes);
+  json::Object changed;
+  for (const auto& [key, value] : json::GetObject(service, {"spec"})) {
+    const std::string_view field(key.data(), key.size());
+    const json::Value* known = json::Find(there, {"spec", field});
+    if (known == nullptr || !ContainsAll(*known, value)) changed[field] = value;
+  }
+  const std::string name(api::Name(there));
+  if (changed.empty()) return ForgetSaid(*pass, name);
   const json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(there)}}},
-                                         {"spec", api::Spec(service)}};
-  client_.Patch(client::resources::kServices, pass->ns, api::Name(there), client::PatchType::kMerge,
-                patch, writes->Track([this, pass](const Result<json::SharedValue>& result) {
+                                         {"spec", std::move(changed)}};
+  client_.Patch(client::resources::kServices, pass->ns, name, client::PatchType::kMerge, patch,
+                writes->Track([this, pass, name](const Result<json::SharedValue>& result) {
                   if (!IsRefused(result)) return;
-                  events_.Record(*pass->job, "Warning", "FailedUpdateService",
-                                 StrCat("Error updating: ", result.status().message()));
+                  SayOfService(*pass, name, "FailedUpdateService",
+                               StrCat("Error updating: ", result.status().message()));
                 }));
+}
+
+void JobWrites::ForgetSaid(const JobPass& pass, const std::string& service) {
+  const auto said = told_.find(pass.uid());
+  if (said != told_.end()) said->second.erase(service);
+}
+
+void JobWrites::SayOfService(const JobPass& pass,
+                             const std::string& service,
+                             std::string_view reason,
+                             std::string message) {
+  std::string& said = told_[pass.uid()][service];
+  if (said == message) return;
+  events_.Record(*pass.job, "Warning", reason, message);
+  said = std::move(message);
 }
 
 void JobWrites::CreatePods(const PassPtr& pass, const BatchPtr& writes, const std::string& group) {

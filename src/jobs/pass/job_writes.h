@@ -54,6 +54,14 @@ class JobWrites {
                      const json::Value& there,
                      const json::Value& service,
                      const BatchPtr& writes);
+  void LeaveService(const PassPtr& pass, const json::Value& there, const BatchPtr& writes);
+  // Why one of the job's Services is not as it should be: an event for each new cause.
+  void SayOfService(const JobPass& pass,
+                    const std::string& service,
+                    std::string_view reason,
+                    std::string message);
+  // The Service is as it should be: what was said of it may be said again.
+  void ForgetSaid(const JobPass& pass, const std::string& service);
   void WriteMembers(const PassPtr& pass, const BatchPtr& writes);
   void WriteGroups(const PassPtr& pass, const BatchPtr& writes);
   void WriteGroupAndPods(const PassPtr& pass, const BatchPtr& writes, const std::string& name);
@@ -80,6 +88,8 @@ class JobWrites {
   // busy; without this each of them would be created once more.
   controllers::Expectations expected_;
   std::map<std::string, std::string> refused_;  // why members cannot be created, by their job's uid
+  // What was last said of a job's Services: by its uid and their names.
+  std::map<std::string, std::map<std::string, std::string>> told_;
 };
 
 }  // namespace swell::jobs
