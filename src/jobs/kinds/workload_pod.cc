@@ -26,7 +26,6 @@ using controllers::WrongField;
 using controllers::WrongText;
 
 constexpr std::string_view kLargeShm = "8Gi";
-constexpr int64_t kIdMax = 2147483647;  // of users and groups
 constexpr std::string_view kNodeTypeLabel = "run.ai/type";
 // Only the system writes keys of this domain: they are facts about pods.
 constexpr std::string_view kOwnDomain = "swell.dev/";
@@ -246,45 +245,16 @@ void SetPlace(const json::Value& body, json::Value& pod) {
       ArrayIn(*json::FindMutable(pod, {"spec"}), "tolerations").push_back(*one);
     }
   }
-  if (WorkloadSwitch(body, "hostIpc")) json::Set(pod, {"spec", "hostIPC"}, true);
   if (WorkloadSwitch(body, "hostNetwork")) {
-    json::Set(pod, {"spec", "hostNetwork"}, true);
     json::Set(pod, {"spec", "dnsPolicy"}, "ClusterFirstWithHostNet");
   }
 }
 
-// "10;20": groups of the processes.
-Status SetGroups(const WorkloadPart& part, json::Value& pod) {
-  const std::string text = WorkloadText(part.body, "supplementalGroups");
-  if (text.empty()) return Status::Ok();
-  json::Array groups;
-  for (std::string_view word : Split(text, ';')) {
-    const auto group = ParseInt(Trim(word));
-    if (!group || *group < 0 || *group > kIdMax) {
-      return WrongText(part.Field("supplementalGroups.value"), text,
-                       "must be group IDs such as 10;20");
-    }
-    groups.emplace_back(*group);
-  }
-  json::Set(pod, {"spec", "securityContext", "supplementalGroups"}, std::move(groups));
-  return Status::Ok();
-}
-
-Status SetSecurity(const WorkloadPart& part, json::Value& pod, json::Value& container) {
-  struct Row {
-    std::string_view field, to;
-    bool of_user = false;
-  };
-  static constexpr Row kRows[] = {{"runAsUid", "runAsUser", true},
-                                  {"runAsGid", "runAsGroup", true},
-                                  {"allowPrivilegeEscalation", "allowPrivilegeEscalation"}};
-  const bool as_user = json::GetBool(part.body, {"runAsUser", "value"}, true);
-  for (const Row& row : kRows) {
-    const json::Value* value = WorkloadValue(part.body, row.field);
-    if (value == nullptr || (row.of_user && !as_user)) continue;
-    json::Set(container, {"securityContext", row.to}, *value);
-  }
-  return SetGroups(part, pod);
+Status CheckGroups(const WorkloadPart& part) {
+  if (api::WorkloadGroups(part.body)) return Status::Ok();
+  return WrongText(part.Field("supplementalGroups.value"),
+                   WorkloadText(part.body, "supplementalGroups"),
+                   "must be group IDs such as 10;20");
 }
 
 // Fields with the same meaning in the workload and in the pod.
@@ -293,10 +263,8 @@ void SetPlainFields(const json::Value& body, json::Value& pod, json::Value& cont
     const json::Value* value = WorkloadValue(body, field);
     if (value != nullptr) json::Set(container, {field}, *value);
   }
-  for (std::string_view field : {"labels", "annotations"}) {
-    for (const auto& item : WorkloadItems(body, field)) {
-      json::Set(pod, {"metadata", field, KeyView(item)}, json::GetString(item.value(), {"value"}));
-    }
+  for (const auto& item : WorkloadItems(body, "labels")) {
+    json::Set(pod, {"metadata", "labels", KeyView(item)}, json::GetString(item.value(), {"value"}));
   }
   json::Array& env = ArrayIn(container, "env");
   for (const auto& item : WorkloadItems(body, "environment")) {
@@ -362,11 +330,12 @@ Result<json::Value> MakeWorkloadPod(const WorkloadPart& part, const JobKindOptio
   json::Value pod = json::Object{{"metadata", json::Object()}, {"spec", json::Object()}};
   json::Value container = json::Object{{"name", part.role}};
   SetPlainFields(part.body, pod, container);
+  SWELL_RETURN_IF_ERROR(CheckGroups(part));
+  api::SetWorkloadRights(part.body, pod, container);
   SWELL_RETURN_IF_ERROR(SetCommand(part, container));
   SWELL_RETURN_IF_ERROR(SetResources(part, pod, container));
   SWELL_RETURN_IF_ERROR(SetVolumes(part, pod, container));
   SWELL_RETURN_IF_ERROR(SetPools(part, options, pod));
-  SWELL_RETURN_IF_ERROR(SetSecurity(part, pod, container));
   SetPlace(part.body, pod);
   const bool gpus = AsksForGpus(pod, container);
   json::Set(pod, {"spec", "containers"}, json::Array{std::move(container)});

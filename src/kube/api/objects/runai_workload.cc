@@ -1,6 +1,7 @@
 #include "kube/api/objects/runai_workload.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -68,6 +69,44 @@ json::Value WithMasterSpec(const json::Value& body, const json::Value& master) {
     }
   }
   return merged;
+}
+
+std::optional<json::Array> WorkloadGroups(const json::Value& body) {
+  constexpr int64_t kIdMax = 2147483647;
+  json::Array groups;
+  const std::string text = WorkloadText(body, "supplementalGroups");
+  if (text.empty()) return groups;
+  for (std::string_view word : Split(text, ';')) {
+    const auto group = ParseInt(Trim(word));
+    if (!group || *group < 0 || *group > kIdMax) return std::nullopt;
+    groups.emplace_back(*group);
+  }
+  return groups;
+}
+
+void SetWorkloadRights(const json::Value& body, json::Value& pod, json::Value& container) {
+  struct Row {
+    std::string_view field, to;
+    bool of_user = false;
+  };
+  static constexpr Row kRows[] = {{"runAsUid", "runAsUser", true},
+                                  {"runAsGid", "runAsGroup", true},
+                                  {"allowPrivilegeEscalation", "allowPrivilegeEscalation"}};
+  for (const auto& item : WorkloadItems(body, "annotations")) {
+    json::Set(pod, {"metadata", "annotations", {item.key().data(), item.key().size()}},
+              json::GetString(item.value(), {"value"}));
+  }
+  if (WorkloadSwitch(body, "hostIpc")) json::Set(pod, {"spec", "hostIPC"}, true);
+  if (WorkloadSwitch(body, "hostNetwork")) json::Set(pod, {"spec", "hostNetwork"}, true);
+  const bool as_user = json::GetBool(body, {"runAsUser", "value"}, true);
+  for (const Row& row : kRows) {
+    const json::Value* value = WorkloadValue(body, row.field);
+    if (value == nullptr || (row.of_user && !as_user)) continue;
+    json::Set(container, {"securityContext", row.to}, *value);
+  }
+  std::optional<json::Array> groups = WorkloadGroups(body);
+  if (!groups || groups->empty()) return;
+  json::Set(pod, {"spec", "securityContext", "supplementalGroups"}, std::move(*groups));
 }
 
 }  // namespace swell::api

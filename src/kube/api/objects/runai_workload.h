@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,5 +38,12 @@ int64_t WorkloadMembers(const json::Value& body);
 // The spec of a DistributedWorkload's master: `body`, with the fields of `master` in place of its
 // own. If one of these is about GPUs, `body` loses all fields about GPUs.
 json::Value WithMasterSpec(const json::Value& body, const json::Value& master);
+
+// The group IDs of the processes; nullopt: the text is not a list of them.
+std::optional<json::Array> WorkloadGroups(const json::Value& body);
+// Gives the pod and its container what rights decide about: annotations, namespaces of the node,
+// user and group IDs, and whether processes may gain privileges. Nothing else of a pod that is made
+// of `body` needs more than the rights that every user has.
+void SetWorkloadRights(const json::Value& body, json::Value& pod, json::Value& container);
 
 }  // namespace swell::api

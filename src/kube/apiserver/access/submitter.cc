@@ -1,6 +1,8 @@
 #include "kube/apiserver/access/submitter.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -77,17 +79,33 @@ Result<std::optional<Given>> GivenTo(const Admission& admission, const std::stri
   return std::optional<Given>(Given{std::move(whose), std::move(*numbers), of_user});
 }
 
+// What messages call a field of a security context.
+using FieldName = std::function<std::string(std::string_view field)>;
+
+FieldName FieldBelow(std::string path) {
+  return [path = std::move(path)](std::string_view field) {
+    return StrCat(path, "securityContext.", field);
+  };
+}
+
+// The field of a Run:ai workload, or of its master, that becomes it.
+std::string FieldOfWorkload(const MadePod& made, std::string_view field) {
+  if (field == "runAsUser") field = "runAsUid";
+  if (field == "runAsGroup") field = "runAsGid";
+  return StrCat(made.part, ".", field, ".value");
+}
+
 Status CheckContext(const Admission& admission,
                     const Given& given,
-                    const std::string& path,
+                    const FieldName& name,
                     const json::Value& of) {
   const json::Value* context = json::Find(of, {"securityContext"});
   if (context == nullptr || !context->is_object()) return Status::Ok();
   auto refuse = [&](std::string_view field, int64_t value) {
     return ForbiddenError(
         admission.kind, admission.name,
-        StrCat(path, "securityContext.", field, ": ", value, ": pods of ", given.whose,
-               " run as user ", given.numbers.uid, ", group ", given.numbers.gids.front()));
+        StrCat(name(field), ": ", value, ": pods of ", given.whose, " run as user ",
+               given.numbers.uid, ", group ", given.numbers.gids.front()));
   };
   const auto& gids = given.numbers.gids;
   auto allowed = [&gids](int64_t gid) {
@@ -115,13 +133,23 @@ Status CheckPod(const Admission& admission,
                 const std::string& at = "") {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr) return Status::Ok();
-  SWELL_RETURN_IF_ERROR(CheckContext(admission, given, at + "spec.", *spec));
+  SWELL_RETURN_IF_ERROR(CheckContext(admission, given, FieldBelow(at + "spec."), *spec));
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     const json::Array& containers = json::GetArray(*spec, {list});
     for (size_t i = 0; i < containers.size(); ++i) {
-      const std::string path = StrCat(at, "spec.", list, "[", i, "].");
-      SWELL_RETURN_IF_ERROR(CheckContext(admission, given, path, containers[i]));
+      const FieldName name = FieldBelow(StrCat(at, "spec.", list, "[", i, "]."));
+      SWELL_RETURN_IF_ERROR(CheckContext(admission, given, name, containers[i]));
     }
+  }
+  return Status::Ok();
+}
+
+Status CheckMadePod(const Admission& admission, const Given& given, const MadePod& made) {
+  const FieldName name = [&made](std::string_view field) { return FieldOfWorkload(made, field); };
+  const json::Value& spec = api::Spec(made.pod);
+  SWELL_RETURN_IF_ERROR(CheckContext(admission, given, name, spec));
+  for (const json::Value& container : json::GetArray(spec, {"containers"})) {
+    SWELL_RETURN_IF_ERROR(CheckContext(admission, given, name, container));
   }
   return Status::Ok();
 }
@@ -165,9 +193,21 @@ std::optional<NamedId> IdOfMachine(const json::Value& pod) {
   return std::nullopt;
 }
 
-std::vector<const json::Value*> PodsIn(Work work, const json::Value& object) {
-  if (work == Work::kPod) return {&object};
-  return TemplatesOf(work, object);
+// The first id of the machine that a pod of the object has, with its place there.
+std::optional<NamedId> IdOfMachineIn(Work work, const json::Value& object) {
+  if (work == Work::kPod) return IdOfMachine(object);
+  for (const json::Value* pod : TemplatesOf(work, object)) {
+    if (const auto found = IdOfMachine(*pod)) {
+      return NamedId{StrCat("template.", found->field), found->id};
+    }
+  }
+  for (const MadePod& made : MadePodsOf(work, object)) {
+    const auto found = IdOfMachine(made.pod);
+    if (!found) continue;
+    const std::string field = found->field.substr(found->field.rfind("Context.") + 8);
+    return NamedId{FieldOfWorkload(made, field.substr(0, field.find('['))), found->id};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -284,21 +324,17 @@ Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod)
 }
 
 Status CheckIdsOfWork(const Admission& admission, Work work, const json::Value& object) {
+  const std::optional<NamedId> found = IdOfMachineIn(work, object);
+  if (!found) return Status::Ok();
   const json::Value* made = TemplateOf(work, object);
   const std::string user(api::Annotation(made != nullptr ? *made : object, api::keys::kUser));
-  for (const json::Value* pod : PodsIn(work, object)) {
-    const auto found = IdOfMachine(*pod);
-    if (!found) continue;
-    SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
-    if (given) return Status::Ok();
-    return ForbiddenError(
-        admission.kind, admission.name,
-        StrCat(work == Work::kPod ? "" : "template.", found->field, ": ", found->id,
-               ": a pod has the ids 0 to ", api::kIdsOfPod - 1,
-               " of its own; beyond them are ids of the machine, which an administrator names, or "
-               "gives to a user (swell user create --run-as)"));
-  }
-  return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
+  if (given) return Status::Ok();
+  return ForbiddenError(
+      admission.kind, admission.name,
+      StrCat(found->field, ": ", found->id, ": a pod has the ids 0 to ", api::kIdsOfPod - 1,
+             " of its own; beyond them are ids of the machine, which an administrator names, or "
+             "gives to a user (swell user create --run-as)"));
 }
 
 Status CheckRunAsOfWork(const Admission& admission,
@@ -317,13 +353,14 @@ Status CheckRunAsOfWork(const Admission& admission,
   for (const json::Value* pod : TemplatesOf(work, object)) {
     SWELL_RETURN_IF_ERROR(CheckPod(admission, *given, *pod, PathOfTemplate(object, *pod) + "."));
   }
+  for (const MadePod& one : MadePodsOf(work, object)) {
+    SWELL_RETURN_IF_ERROR(CheckMadePod(admission, *given, one));
+  }
   return Status::Ok();
 }
 
 bool NamesIdsOfMachine(Work work, const json::Value& object) {
-  const auto pods = PodsIn(work, object);
-  return std::any_of(pods.begin(), pods.end(),
-                     [](const json::Value* pod) { return IdOfMachine(*pod).has_value(); });
+  return IdOfMachineIn(work, object).has_value();
 }
 
 }  // namespace swell::apiserver

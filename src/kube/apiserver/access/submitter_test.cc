@@ -124,6 +124,13 @@ TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
        StrCat(R"({"metadata":{"name":"j"},"spec":{"selector":{"matchLabels":{"a":"b"}},)",
               R"("template":)", always, "}}"),
        "spec.template.spec.securityContext.runAsUser: 0"},
+      {"/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads",
+       R"({"metadata":{"name":"j"},"spec":{"image":{"value":"i"},"runAsUid":{"value":0}}})",
+       "spec.runAsUid.value: 0"},
+      {"/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads",
+       R"({"metadata":{"name":"j"},"spec":{"jobType":"PyTorchJob","image":{"value":"i"}},)"
+       R"("masterSpec":{"supplementalGroups":{"value":"100;7"}}})",
+       "masterSpec.supplementalGroups.value: 7"},
   };
   for (const Case& one : cases) {
     const Answer refused = As(kAlice, "POST", one.path, one.body);
@@ -150,7 +157,7 @@ TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
 TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThem) {
   const api::UserInfo carol{"carol", "", {"system:authenticated"}};
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-       R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":["","apps"],"resources":["*"],)"
+       R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":["","apps","run.ai"],"resources":["*"],)"
        R"("verbs":["*"]}]})");
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
        R"({"metadata":{"name":"carol"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
@@ -174,6 +181,12 @@ TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThe
          R"({"metadata":{"labels":{"a":"b"}},"spec":{"securityContext":{"fsGroup":70000},)"
          R"("containers":[{"name":"c","image":"i"}]}}}})");
   EXPECT_EQ(later.status, 403) << later.text;
+  const Answer workload =
+      As(carol, "POST", "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads",
+         R"({"metadata":{"name":"w"},"spec":{"image":{"value":"i"},"runAsGid":{"value":70000}}})");
+  EXPECT_NE(workload.Message().find("spec.runAsGid.value: 70000: a pod has the ids"),
+            std::string::npos)
+      << workload.text;
   // Within its own ids a pod chooses; what the node must know of that, the server says.
   const json::Value chosen = Must(carol, "POST", kPods, Pod("b", R"({"runAsUser":1500})"));
   EXPECT_EQ(api::Annotation(chosen, "swell.dev/ids-chosen"), "true");

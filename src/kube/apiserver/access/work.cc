@@ -6,6 +6,7 @@
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/code_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/runai_workload.h"
 
 namespace swell::apiserver {
 namespace {
@@ -196,6 +197,29 @@ std::vector<json::Value> SpecChangesOf(Work work, const json::Value& object) {
   const json::Value* job = work == Work::kJob ? &object : TemplateOf(work, object);
   for (const json::Value& change : json::GetArray(*job, {"spec", "podSpecOverrides"})) {
     pods.push_back(json::Object{{"spec", change}});
+  }
+  return pods;
+}
+
+std::vector<MadePod> MadePodsOf(Work work, const json::Value& object) {
+  std::vector<MadePod> pods;
+  const bool cron = work == Work::kCronWorkload;
+  if (!cron && work != Work::kJob) return pods;
+  const json::Value* job = cron ? TemplateOf(work, object) : &object;
+  const std::string_view version =
+      cron ? json::GetString(object, {"spec", "template", "apiVersion"}) : api::ApiVersionOf(object);
+  if (job == nullptr || !version.starts_with("run.ai/")) return pods;
+  auto add = [&](std::string_view part, const json::Value& body) {
+    json::Value pod = json::Object();
+    json::Value container = json::Object{{"name", part == "spec" ? "worker" : "master"}};
+    api::SetWorkloadRights(body, pod, container);
+    json::Set(pod, {"spec", "containers"}, json::Array{std::move(container)});
+    pods.push_back({StrCat(cron ? "spec.template.workload." : "", part), std::move(pod)});
+  };
+  const json::Value& body = api::Spec(*job);
+  add("spec", body);
+  if (const json::Value* master = json::Find(*job, {"masterSpec"})) {
+    add("masterSpec", api::WithMasterSpec(body, *master));
   }
   return pods;
 }

@@ -36,6 +36,13 @@ std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object
 // What a TrainJob changes in its runtime's pods without a template around it (podSpecOverrides),
 // each as a pod.
 std::vector<json::Value> SpecChangesOf(Work work, const json::Value& object);
+// A pod that a job's controller makes of other fields than a template, with all that rights decide
+// about: those of a Run:ai workload.
+struct MadePod {
+  std::string part;  // the fields: "spec", "spec.template.workload.masterSpec"
+  json::Value pod;   // with one container
+};
+std::vector<MadePod> MadePodsOf(Work work, const json::Value& object);
 // Whether the templates are changes to those of a runtime, which others may write: parts of pods.
 bool TakesRuntime(Work work, const json::Value& object);
 // The path to one of the templates: "spec.pytorchReplicaSpecs.Worker.template".

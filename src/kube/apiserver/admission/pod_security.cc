@@ -190,6 +190,9 @@ std::string Violations(const Core& core,
   for (const json::Value& change : SpecChangesOf(work, object)) {
     if (std::string wrong = check(change); !wrong.empty()) return wrong;
   }
+  for (const MadePod& made : MadePodsOf(work, object)) {
+    if (std::string wrong = check(made.pod); !wrong.empty()) return wrong;
+  }
   return "";
 }
 

@@ -29,7 +29,7 @@ class PodSecurityTest : public UserTest {
          R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
          R"(["pods","pods/ephemeralcontainers","pods/exec","pods/attach","pods/portforward",)"
          R"("pods/proxy","deployments","cronjobs","crons","podgroups",)"
-         R"("pytorchjobs","trainjobs"]}]})");
+         R"("pytorchjobs","trainjobs","trainingworkloads","distributedworkloads"]}]})");
     Bind("alice", "work");
   }
 
@@ -257,6 +257,48 @@ TEST_F(PodSecurityTest, ACronIsNoWayAroundTheLevel) {
                R"({"spec":{"template":{"workload":{"metadata":{"labels":{"x":"y"}}}}}})")
                 .status,
             403);
+}
+
+TEST_F(PodSecurityTest, WorkloadsWithoutTemplatesAreRefusedAtOnce) {
+  const std::string base = "/apis/run.ai/v2alpha1/namespaces/lab/";
+  const std::string path = StrCat(base, "trainingworkloads");
+  auto workload = [](const std::string& kind, const std::string& fields) {
+    return StrCat(R"({"apiVersion":"run.ai/v2alpha1","kind":")", kind,
+                  R"(","metadata":{"name":"w"},"spec":{"image":{"value":"i"})", fields, "}");
+  };
+  auto training = [&](const std::string& fields) {
+    return workload("TrainingWorkload", fields + "}");
+  };
+  constexpr char kNetwork[] = R"(,"hostNetwork":{"value":true})";
+  const Answer refused = As(kAlice, "POST", path, training(kNetwork));
+  EXPECT_EQ(refused.status, 403) << refused.text;
+  EXPECT_EQ(refused.Message(), StrCat("trainingworkloads.run.ai \"w\" ", kRefused));
+  const Answer ipc = As(kAlice, "POST", path, training(R"(,"hostIpc":{"value":true})"));
+  EXPECT_NE(ipc.Message().find("host namespaces (hostIPC=true)"), std::string::npos) << ipc.text;
+  const Answer armor = As(kAlice, "POST", path,
+                          training(R"(,"annotations":{"items":{"container.apparmor.security.beta.)"
+                                   R"(kubernetes.io/worker":{"value":"unconfined"}}})"));
+  EXPECT_NE(armor.Message().find("AppArmor"), std::string::npos) << armor.text;
+  const Answer master = As(kAlice, "POST", base + "distributedworkloads",
+                           workload("DistributedWorkload",
+                                    R"(,"jobType":"PyTorchJob"},"masterSpec":{"hostIpc":{"value":true}})"));
+  EXPECT_NE(master.Message().find("host namespaces (hostIPC=true)"), std::string::npos)
+      << master.text;
+  const Answer cron =
+      As(kAlice, "POST", "/apis/apps.kubedl.io/v1alpha1/namespaces/lab/crons",
+         StrCat(R"({"apiVersion":"apps.kubedl.io/v1alpha1","kind":"Cron",)",
+                R"("metadata":{"name":"c"},"spec":{"schedule":"@daily","template":)",
+                R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload","workload":)",
+                training(kNetwork), "}}}"));
+  EXPECT_EQ(cron.status, 403) << cron.text;
+  EXPECT_EQ(cron.Message(), StrCat("crons.apps.kubedl.io \"c\" ", kRefused));
+  Must(kAlice, "POST", path, training(R"(,"hostNetwork":{"value":false})"));
+  EXPECT_EQ(As(kAlice, "PATCH", StrCat(path, "/w"), R"({"spec":{"hostIpc":{"value":true}}})").status,
+            403);
+  Must(kMaster, "DELETE", StrCat(path, "/w"), "");
+  // The mark goes to its pods.
+  const json::Value masters = Must(kMaster, "POST", path, training(kNetwork));
+  EXPECT_EQ(api::Annotation(masters, "swell.dev/pod-security"), "privileged");
 }
 
 TEST_F(PodSecurityTest, ADebugContainerIsJudgedWithItsPod) {
