@@ -465,6 +465,8 @@ TEST_F(AgentTest, ProbesGateReadinessAndRestartTheUnhealthy) {
   EXPECT_TRUE(Saw("Unhealthy"));
   EXPECT_EQ(json::GetString(Status("a"), {"lastState", "terminated", "message"}),
             "its liveness probe failed");
+  EXPECT_EQ(json::GetString(Status("a"), {"lastState", "terminated", "reason"}),
+            "LivenessProbeFailed");
   runtime_.SetHealthForTest(uid, true);
   sim_.Advance(seconds(30));
   EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/end_reasons.h"
 #include "kube/api/objects/failure_advice.h"
 #include "kube/api/objects/pod.h"
 
@@ -166,7 +167,7 @@ void Failure::HasNoLog() {
 }
 
 bool Failure::StoppedByProbe() const {
-  return exit_code && said.starts_with("its ") && said.ends_with(kProbeFailed);
+  return exit_code && reason.ends_with(kProbeFailedReason);
 }
 
 std::string Failure::Sentence() const {
@@ -195,7 +196,10 @@ std::string Failure::Sentence() const {
   } else if (reason == "OOMKilled") {
     text += StrCat(role, " ", container, " was killed because it used more memory than allowed");
   } else if (StoppedByProbe()) {
-    text += StrCat(role, " ", container, " was stopped because ", said);
+    const std::string probe = ToLower(reason.substr(0, reason.find(kProbeFailedReason)));
+    const std::string because = StrCat("its ", probe, kProbeFailed);
+    text += StrCat(role, " ", container, " was stopped because ", because,
+                   said == because ? "" : last_line);
   } else if (const int signal = SignalOf(*exit_code); !SignalName(signal).empty()) {
     text += StrCat(role, " ", container, " was ended by signal ", signal, " (", SignalName(signal),
                    ")", last_line);

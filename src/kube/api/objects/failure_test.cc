@@ -396,11 +396,11 @@ TEST(Failure, WhatAProgramWroteDoesNotPassForSwellsWords) {
 }
 
 TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
-  const auto sentence = [](int code, std::string_view said) {
+  const auto sentence = [](int code, std::string_view said, std::string_view reason = "Error") {
     return SentenceOf(
         StrCat("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                "{exitCode: ",
-               code, ", reason: Error, message: '", said, "'}}}]}"));
+               code, ", reason: ", reason, ", message: '", said, "'}}}]}"));
   };
   EXPECT_EQ(sentence(137, ""),
             "w-0 failed: container main was ended by signal 9 (SIGKILL); it was killed from "
@@ -411,10 +411,21 @@ TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
   EXPECT_NE(sentence(135, "").find("give the pod a larger /dev/shm"), std::string::npos);
   EXPECT_NE(sentence(143, "").find("something other than Swell told it to stop"),
             std::string::npos);
-  EXPECT_EQ(sentence(143, "its liveness probe failed"),
+  EXPECT_EQ(sentence(143, "its liveness probe failed", "LivenessProbeFailed"),
             "w-0 failed: container main was stopped because its liveness probe failed; check the "
             "probe's path, port and delays, and that the program answers it; its errors are in: "
             "swell events w-0");
+  const std::string late = sentence(137, "still loading", "StartupProbeFailed");
+  EXPECT_NE(late.find("was stopped because its startup probe failed; its last line: \"still "
+                      "loading\"; check the probe's path"),
+            std::string::npos)
+      << late;
+  // A program that writes these words was not stopped by its node.
+  const std::string words = sentence(1, "its liveness probe failed");
+  EXPECT_NE(words.find("container main exited with 1; its last line: \"its liveness probe failed\""),
+            std::string::npos)
+      << words;
+  EXPECT_EQ(words.find("check the probe"), std::string::npos) << words;
 }
 
 TEST(Failure, APodThatItsNodeCannotPrepareSaysWhatIsMissing) {

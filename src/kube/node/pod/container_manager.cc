@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/container_list.h"
+#include "kube/api/objects/end_reasons.h"
 #include "kube/api/objects/failure.h"
 #include "kube/node/devices/gpu_env.h"
 #include "kube/node/network/names.h"
@@ -613,10 +614,14 @@ void ContainerManager::OnExit(const ContainerRef& ref, const ContainerExit& exit
   if (container == nullptr || container->stopped()) return;
   container->phase = Phase::kExited;
   container->exit = exit;
-  // Else it would look as if somebody had sent it a signal.
+  // Else it would look as if somebody had sent it a signal. The reason is not the program's to say.
   const std::string probe = std::exchange(container->failed_probe, {});
   if (!probe.empty() && exit.termination_message.empty()) {
     container->exit->termination_message = StrCat("its ", probe, api::kProbeFailed);
+  }
+  if (!probe.empty() && exit.code != 0 && !exit.oom_killed && exit.reason.empty()) {
+    const ProbeKind kind = probe == "startup" ? ProbeKind::kStartup : ProbeKind::kLiveness;
+    container->exit->reason = StrCat(ProbeName(kind), api::kProbeFailedReason);
   }
   container->ready = false;
   container->probes.clear();
