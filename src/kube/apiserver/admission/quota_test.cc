@@ -271,5 +271,40 @@ TEST_F(QuotaTest, LimitRangesRefuseTooMuchAndTooLittle) {
             "PersistentVolumeClaim is 1Gi, but request is 2Gi");
 }
 
+TEST_F(QuotaTest, TheSizeOfClaimsIsCountedAndBounded) {
+  constexpr char kClaims[] = "/api/v1/namespaces/default/persistentvolumeclaims";
+  Quota("disk",
+        R"({"hard":{"requests.storage":"3Gi","fast.storageclass.storage.k8s.io/requests.storage":)"
+        R"("1Gi"}})");
+  auto claim = [](const std::string& name, const std::string& size, const std::string& more = "") {
+    return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"accessModes":["ReadWriteOnce"])",
+                  more, R"(,"resources":{"requests":{"storage":")", size, R"("}}}})");
+  };
+  ASSERT_EQ(server.Post(kClaims, claim("a", "1Gi")).status, 201);
+  EXPECT_EQ(server.Post(kClaims, claim("b", "3Gi")).Message(),
+            "persistentvolumeclaims \"b\" is forbidden: exceeded quota: disk, requested: "
+            "requests.storage=3Gi, used: requests.storage=1Gi, limited: requests.storage=3Gi");
+  EXPECT_NE(server.Post(kClaims, claim("b", "2Gi", R"(,"storageClassName":"fast")"))
+                .Message()
+                .find("requested: fast.storageclass.storage.k8s.io/requests.storage=2Gi"),
+            std::string::npos);
+  ASSERT_EQ(server.Merge(StrCat(kClaims, "/a/status"), R"({"status":{"phase":"Bound"}})").status,
+            200);
+  // One that grows is charged for what it gains.
+  const auto grow = [&](const std::string& size) {
+    return server.Merge(
+        StrCat(kClaims, "/a"),
+        StrCat(R"({"spec":{"resources":{"requests":{"storage":")", size, R"("}}}})"));
+  };
+  EXPECT_EQ(grow("4Gi").Message(),
+            "persistentvolumeclaims \"a\" is forbidden: exceeded quota: disk, requested: "
+            "requests.storage=3Gi, used: requests.storage=1Gi, limited: requests.storage=3Gi");
+  EXPECT_EQ(grow("2Gi").status, 200);
+  EXPECT_EQ(Used("disk", "requests.storage"), "2Gi");
+  ASSERT_EQ(server.Post(kClaims, claim("b", "1Gi")).status, 201);
+  ASSERT_EQ(server.Delete(StrCat(kClaims, "/b")).status, 200);
+  EXPECT_EQ(Used("disk", "requests.storage"), "2Gi");
+}
+
 }  // namespace
 }  // namespace swell::apiserver
