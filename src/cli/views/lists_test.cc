@@ -4,21 +4,32 @@
 namespace swell::cli {
 namespace {
 
-using ListsTest = CliTest;
+constexpr std::string_view kNever = "restartPolicy: Never, ";
+constexpr std::string_view kOnNode = "nodeName: n1, ";
+
+class ListsTest : public CliTest {
+ protected:
+  // A pod of the job at `path`, with these fields of its spec besides a container.
+  void PodOf(const std::string& path,
+             std::string_view name,
+             std::string_view spec = "",
+             std::string_view container = "name: c, image: i") {
+    const auto job = server_.Send(server_.Request("GET", path));
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
+                  ", ownerReferences: [{apiVersion: ", job.Str({"apiVersion"}),
+                  ", kind: ", job.Str({"kind"}), ", name: ", job.Str({"metadata", "name"}),
+                  ", controller: true, uid: ", job.Str({"metadata", "uid"}), "}]}, spec: {", spec,
+                  "containers: [{", container, "}]}}"));
+  }
+};
 
 TEST_F(ListsTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
   Create(
       "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
       "{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}}");
-  const auto job = server_.Send(server_.Request(
-      "GET", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj"));
-  for (int i = 0; i < 2; ++i) {
-    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: tj-", i,
-                  ", ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
-                  "name: tj, controller: true, uid: ",
-                  job.Str({"metadata", "uid"}),
-                  "}]}, spec: {containers: [{name: c, image: i, resources: {limits: "
-                  "{nvidia.com/gpu: 3}}}]}}"));
+  for (const char* name : {"tj-0", "tj-1"}) {
+    PodOf("/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj", name, "",
+          "name: c, image: i, resources: {limits: {nvidia.com/gpu: 3}}");
   }
   // One has done its part, and one has no node yet.
   Status("/api/v1/namespaces/default/pods/tj-0", R"({"status":{"phase":"Succeeded"}})");
@@ -41,25 +52,16 @@ TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
   Create(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {template: {spec: "
       "{restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
-  const auto job =
-      server_.Send(server_.Request("GET", "/apis/batch/v1/namespaces/default/jobs/bj"));
-  const auto pod = [&](const char* name, const char* node) {
-    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
-                  ", ownerReferences: [{apiVersion: batch/v1, kind: Job, name: bj, controller: "
-                  "true, uid: ",
-                  job.Str({"metadata", "uid"}), "}]}, spec: {", node,
-                  "restartPolicy: Never, containers: [{name: c, image: i}]}}"));
-  };
-  pod("bj-1", "");
+  const std::string path = "/apis/batch/v1/namespaces/default/jobs/bj";
+  PodOf(path, "bj-1", kNever);
   Status("/api/v1/namespaces/default/pods/bj-1",
          R"({"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",)"
          R"("reason":"Unschedulable","message":"0/2 nodes are available"}]}})");
-  Status("/apis/batch/v1/namespaces/default/jobs/bj",
-         R"({"status":{"active":1,"startTime":"2026-01-01T00:00:00Z"}})");
+  Status(path, R"({"status":{"active":1,"startTime":"2026-01-01T00:00:00Z"}})");
   ASSERT_EQ(Run({"swell", "list", "-o", "wide", "--no-headers"}), 0) << err_;
   EXPECT_NE(out_.find(" Pending "), std::string::npos) << out_;
   EXPECT_NE(out_.find("0/2 nodes are available"), std::string::npos) << out_;
-  pod("bj-2", "nodeName: n1, ");
+  PodOf(path, "bj-2", StrCat(kOnNode, kNever));
   ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
   EXPECT_NE(out_.find(" Running "), std::string::npos) << out_;
 }
@@ -72,17 +74,9 @@ TEST_F(ListsTest, AJobThatWasPreemptedAndHasItsPlacesAgainIsStarting) {
     EXPECT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
     EXPECT_NE(out_.find(StrCat(" ", status, " ")), std::string::npos) << out_;
   };
-  const auto pod = [&](const char* name, const char* node) {
-    const auto job = server_.Send(server_.Request("GET", path));
-    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
-                  ", ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: j, "
-                  "controller: true, uid: ",
-                  job.Str({"metadata", "uid"}), "}]}, spec: {", node,
-                  "containers: [{name: c, image: i}]}}"));
-  };
-  pod("j-waits", "");
+  PodOf(path, "j-waits");
   shows("Preempted");
-  pod("j-starts", "nodeName: n1, ");
+  PodOf(path, "j-starts", kOnNode);
   shows("Pending");
 }
 
@@ -91,15 +85,7 @@ TEST_F(ListsTest, AVolcanoJobRunsOnWithoutAPodThatFailed) {
       "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: vj}, spec: {tasks: "
       "[{name: w, replicas: 2, template: {spec: {containers: [{name: c, image: i}]}}}]}}");
   const std::string path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/vj";
-  const auto job = server_.Send(server_.Request("GET", path));
-  for (int i = 0; i < 2; ++i) {
-    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: vj-w-", i,
-                  ", ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: "
-                  "vj, controller: true, uid: ",
-                  job.Str({"metadata", "uid"}),
-                  "}]}, spec: {nodeName: n1, restartPolicy: Never, containers: [{name: c, image: "
-                  "i}]}}"));
-  }
+  for (const char* name : {"vj-w-0", "vj-w-1"}) PodOf(path, name, StrCat(kOnNode, kNever));
   Status("/api/v1/namespaces/default/pods/vj-w-0",
          R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","image":"i","imageID":"",)"
          R"("ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1}}}]}})");
