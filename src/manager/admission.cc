@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "jobs/crons/cron_run.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/extended_claim.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
 #include "sched/state/amount_text.h"
@@ -139,7 +140,11 @@ AdmissionReviewer::AdmissionReviewer(controllers::Informers& informers, Admissio
     : options_(std::move(options)),
       projects_(informers.Of(client::resources::kProjects)),
       nodes_(informers.Of(client::resources::kNodes)),
-      priorities_(informers.Of(client::resources::kPriorityClasses)) {}
+      priorities_(informers.Of(client::resources::kPriorityClasses)) {
+  if (informers.Serves(client::resources::kDeviceClasses)) {
+    classes_ = &informers.Of(client::resources::kDeviceClasses);
+  }
+}
 
 AdmissionReviewer::~AdmissionReviewer() = default;
 
@@ -277,10 +282,21 @@ std::vector<std::string> AdmissionReviewer::Resources() const {
   return {names.begin(), names.end()};
 }
 
+bool AdmissionReviewer::IsClaimed(const std::string& resource) const {
+  if (classes_ == nullptr) return false;
+  const auto& classes = classes_->objects();
+  return std::any_of(classes.begin(), classes.end(),
+                     [&resource](const auto& each) {
+                       return api::ServesResource(*each.second, resource);
+                     }) &&
+         !Contains(Resources(), resource);
+}
+
 void AdmissionReviewer::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr || nodes_.objects().empty()) return;
-  const sched::Resources wanted = sched_inputs::PodRequests(*spec);
+  sched::Resources wanted = sched_inputs::PodRequests(*spec);
+  std::erase_if(wanted.extended, [this](const auto& entry) { return IsClaimed(entry.first); });
   const json::Object& selector = json::GetObject(*spec, {"nodeSelector"});
   bool selected = false;
   std::string missing;

@@ -71,6 +71,8 @@ class AdmissionReviewer {
                        Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
   std::vector<std::string> Resources() const;
+  // Whether a claim gets the pod the resource: no node has it, and a class of devices stands for it.
+  bool IsClaimed(const std::string& resource) const;
   void CheckLimits(const std::string& project,
                    double gpus,
                    std::string_view priority_class,
@@ -81,6 +83,7 @@ class AdmissionReviewer {
   client::Informer& projects_;
   client::Informer& nodes_;
   client::Informer& priorities_;
+  client::Informer* classes_ = nullptr;  // of devices, where they are served
   jobs::JobRules rules_;
 };
 

@@ -277,6 +277,19 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
       "the quota of project \"team\", which is 2");
 }
 
+TEST_F(AdmissionTest, WhatAClassOfDevicesStandsForIsForTheScheduler) {
+  const std::string pod =
+      "{metadata: {name: p}, spec: {containers: [{name: main, image: i, resources: {limits: "
+      "{example.com/acc: 1}}}]}}";
+  EXPECT_EQ(Refused("pods", pod),
+            "requests 1 of example.com/acc; the largest node that it may run on has 0");
+  cluster_.Create(
+      "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: acc}, spec: "
+      "{extendedResourceName: example.com/acc}}");
+  cluster_.Run(kSecond);
+  EXPECT_EQ(Refused("pods", pod), "");
+}
+
 TEST_F(AdmissionTest, AProjectThatIsBeingDeletedTakesNoNewWork) {
   ASSERT_TRUE(
       cluster_

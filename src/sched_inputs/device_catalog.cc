@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/extended_claim.h"
 #include "kube/api/objects/pod.h"
 #include "sched/state/device_kinds.h"
 #include "sched/state/shape.h"
@@ -115,17 +116,10 @@ void DeviceCatalog::RemoveClass(std::string_view name) {
 }
 
 std::string DeviceCatalog::ClassServing(std::string_view resource) const {
-  constexpr std::string_view kOfClass = "deviceclass.resource.kubernetes.io/";
-  if (resource.starts_with(kOfClass)) {
-    const std::string_view name = resource.substr(kOfClass.size());
-    return classes_.contains(name) ? std::string(name) : "";
-  }
-  for (const auto& [name, its_class] : classes_) {
-    if (json::GetString(*its_class.object, {"spec", "extendedResourceName"}) == resource) {
-      return name;
-    }
-  }
-  return "";
+  const auto found = std::find_if(classes_.begin(), classes_.end(), [&](const auto& each) {
+    return api::ServesResource(*each.second.object, resource);
+  });
+  return found == classes_.end() ? "" : found->first;
 }
 
 void DeviceCatalog::SetTaintRule(const json::SharedValue& rule) {
@@ -525,6 +519,10 @@ void RequireLabel(const std::string& label, sched::PodInfo& out) {
 }  // namespace
 
 void DeviceCatalog::AddToPod(const json::Value& pod, const View& view, sched::PodInfo& out) {
+  // Its claim asks for them.
+  for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
+    out.requests.extended.erase(std::string(one.resource));
+  }
   const Needs needs = NeedsOf(pod, view);
   if (out.obstacle.empty()) out.obstacle = needs.obstacle;
   if (needs.unmade && !api::IsBound(pod)) {

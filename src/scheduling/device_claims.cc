@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/device_claim.h"
+#include "kube/api/objects/extended_claim.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::scheduling {
@@ -14,6 +15,8 @@ namespace {
 
 // The pod that is given the claim first may not be bound at all.
 constexpr Duration kFollowLimit = std::chrono::seconds(10);
+// After this a claim to extended resources that could not be made is made again.
+constexpr Duration kMakeAgain = std::chrono::seconds(10);
 
 client::Informer* OfServed(const controllers::Context& context, const client::Resource& resource) {
   return context.informers.Serves(resource) ? &context.informers.Of(resource) : nullptr;
@@ -133,25 +136,83 @@ bool DeviceClaims::SomeNodeOffers(std::string_view resource) const {
   });
 }
 
-// kube-scheduler makes claims for such pods by itself. Swell does not yet, and says so rather than
-// that the resource is short.
+// A resource that a node offers is left to that node's device plugin.
+std::string DeviceClaims::ClassFor(const std::string& resource) const {
+  std::string its_class = catalog_.ClassServing(resource);
+  return its_class.empty() || SomeNodeOffers(resource) ? "" : its_class;
+}
+
 void DeviceClaims::LookAtResources(const json::Value& pod, sched::PodInfo& out) {
-  if (!served_ || !out.node.empty() || !out.obstacle.empty()) return;
+  if (!served_ || !out.ours || !out.node.empty() || !out.obstacle.empty()) return;
+  if (api::HasEnded(pod) || api::IsDeleting(pod)) return;
+  bool any = false;
   for (const auto& [resource, amount] : out.requests.extended) {
-    const std::string its_class = catalog_.ClassServing(resource);
-    if (its_class.empty() || SomeNodeOffers(resource)) continue;
+    if (ClassFor(resource).empty()) continue;
     unoffered_.insert(resource);
-    known_.try_emplace(api::KeyOf(pod));
-    out.obstacle = StrCat("no node offers ", resource,
-                          ", and Swell makes no claims for pods: ", "ask for devices of class ",
-                          Quote(its_class), " by a ResourceClaim");
-    return;
+    any = true;
   }
+  if (!any) return;
+  known_.try_emplace(api::KeyOf(pod));
+  const auto [made, fresh] = making_.try_emplace(std::string(api::Uid(pod)));
+  out.obstacle = made->second;
+  if (out.obstacle.empty()) out.scheduling_gates.emplace_back("resource.k8s.io/claim-made");
+  if (fresh) MakeClaim(pod);
+}
+
+// One that an earlier scheduler made, and did not tell the pod of, is taken.
+void DeviceClaims::MakeClaim(const json::Value& pod) {
+  auto made = api::MakeExtendedClaim(
+      pod, [this](const std::string& resource) { return ClassFor(resource); });
+  if (!made) return;
+  for (const json::SharedValue& claim : claims_->ByIndex("owner", api::Uid(pod))) {
+    if (api::Annotation(*claim, api::kExtendedClaim).empty() || api::IsDeleting(*claim)) continue;
+    return TellClaim(pod, std::string(api::Name(*claim)), made->mappings);
+  }
+  client_.Create(client::resources::kResourceClaims, api::Namespace(pod), made->claim,
+                 [this, pod, mappings = made->mappings](const Result<json::SharedValue>& claim) {
+                   if (!claim.ok()) return OnNotMade(pod, claim.status());
+                   TellClaim(pod, std::string(api::Name(**claim)), mappings);
+                 });
+}
+
+void DeviceClaims::TellClaim(const json::Value& pod,
+                             const std::string& claim,
+                             const json::Array& mappings) {
+  const json::Value patch = json::Object{
+      {"metadata", json::Object{{"uid", api::Uid(pod)}}},
+      {"status", json::Object{{"extendedResourceClaimStatus",
+                               json::Object{{"requestMappings", mappings},
+                                            {"resourceClaimName", claim}}}}}};
+  client_.Patch(
+      client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kMerge,
+      patch,
+      [this, pod](const Result<json::SharedValue>& told) {
+        if (!told.ok()) OnNotMade(pod, told.status());
+      },
+      "status");
+}
+
+void DeviceClaims::OnNotMade(const json::Value& pod, const Status& status) {
+  const std::string key = api::KeyOf(pod);
+  const auto making = making_.find(api::Uid(pod));
+  if (making == making_.end()) return;  // the pod is gone
+  making->second =
+      StrCat("its claim to the devices that it requests cannot be made: ", status.message());
+  Refresh({key});
+  context_.executor.After(kMakeAgain, scope_.Wrap([this, key, uid = making->first] {
+    making_.erase(uid);
+    Refresh({key});
+  }));
 }
 
 // Pods that share a claim with this one are looked at again when it comes to its node, or is over.
 void DeviceClaims::AddToPod(const json::Value& pod, sched::PodInfo& out) {
-  if (!api::HasDeviceClaims(pod)) return LookAtResources(pod, out);
+  if (api::HasExtendedClaim(pod)) {
+    making_.erase(std::string(api::Uid(pod)));
+  } else {
+    LookAtResources(pod, out);
+  }
+  if (!api::HasDeviceClaims(pod)) return;
   if (!served_) {
     if (out.obstacle.empty()) {
       out.obstacle = "resourceclaims are not served by this cluster (resource.k8s.io/v1)";
@@ -174,6 +235,7 @@ void DeviceClaims::AddToPod(const json::Value& pod, sched::PodInfo& out) {
 }
 
 void DeviceClaims::OnPodDeleted(const json::Value& pod) {
+  making_.erase(std::string(api::Uid(pod)));
   const auto known = known_.extract(api::KeyOf(pod));
   if (known.empty()) return;
   for (const std::string& claim : known.mapped().claims) {

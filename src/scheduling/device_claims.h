@@ -6,6 +6,10 @@
 // pod was given for another place loses that first. What was written stays when the binding fails:
 // the pod is decided anew.
 //
+// A pod may request devices as extended resources that no node offers, but classes of devices stand
+// for. It gets a claim as soon as it waits, and its status says which request serves which
+// container. kube-scheduler makes such a claim when it binds the pod.
+//
 // Pods without claims cost nothing here. On a cluster that does not serve resource.k8s.io/v1 a pod
 // with claims waits, and its reason names that.
 //
@@ -57,7 +61,12 @@ class DeviceClaims {
   using GivingPtr = std::shared_ptr<Giving>;
 
   void LookAtResources(const json::Value& pod, sched::PodInfo& out);
+  void MakeClaim(const json::Value& pod);
+  void TellClaim(const json::Value& pod, const std::string& claim, const json::Array& mappings);
+  void OnNotMade(const json::Value& pod, const Status& status);
   bool SomeNodeOffers(std::string_view resource) const;
+  // The class that stands for a resource that no node offers; empty: none does.
+  std::string ClassFor(const std::string& resource) const;
   sched_inputs::DeviceCatalog::View View() const;
   std::vector<json::SharedValue> UsersOf(const std::string& claim) const;
   void OnClaim(const json::Value& claim);
@@ -94,6 +103,8 @@ class DeviceClaims {
   };
   std::map<std::string, Known, std::less<>> known_;  // pods with claims, and those of `unoffered_`
   std::set<std::string, std::less<>> unoffered_;     // resources of classes that no node offered
+  // Pods, by uid, that get a claim to extended resources, and why they got none; empty: it is made.
+  std::map<std::string, std::string, std::less<>> making_;
   std::set<std::string> changed_nodes_;
   bool offers_changed_ = false;  // pods with claims are to be looked at, too
   bool refresh_posted_ = false;

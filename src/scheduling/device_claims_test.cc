@@ -139,34 +139,84 @@ TEST_F(DeviceClaimsTest, ConditionsChooseAndSayWhatIsMissing) {
             "gpu.swell.dev; 0 free.");
 }
 
-// Kubernetes' own scheduler would make a claim for such a pod.
-TEST_F(DeviceClaimsTest, WhoRequestsAClassAsAResourceIsToldToClaimIt) {
+// As of Kubernetes' own scheduler.
+TEST_F(DeviceClaimsTest, APodThatRequestsAClassAsAResourceGetsAClaim) {
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: acc}\n"
+      "spec: {extendedResourceName: example.com/acc, selectors: [{cel: {expression: "
+      "'device.driver == \"gpu.swell.dev\"'}}]}\n");
+  const char* kResources[] = {"example.com/acc", "deviceclass.resource.kubernetes.io/acc"};
+  for (const char* resource : kResources) {
+    const auto pod = [&](const char* name, int count) {
+      cluster_.Create(StrCat(
+          "apiVersion: v1\nkind: Pod\nmetadata: {name: ", name, ", namespace: default}\n",
+          "spec: {schedulerName: swell, containers: [{name: c, image: x, resources: {limits: {",
+          resource, ": ", count, "}}}]}\n"));
+    };
+    pod("p", 3);
+    ASSERT_TRUE(UntilRunning("p")) << WaitsFor("p");
+    EXPECT_EQ(Devices("p"), "gpu-0,gpu-1,gpu-2");
+    const json::SharedValue running = cluster_.Get(kPods, "default/p");
+    EXPECT_EQ(json::Print(*json::Find(*running, {"status", "extendedResourceClaimStatus",
+                                                 "requestMappings"})),
+              StrCat(R"([{"containerName":"c","resourceName":")", resource,
+                     R"(","requestName":"container-0-request-0"}])"));
+    const auto view = cluster_.manager->scheduler().model().Pod("default/p");
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->gpus, 3);
+    // The devices that are left are too few, and the reason says which.
+    pod("q", 2);
+    EXPECT_TRUE(cluster_.Until([&] {
+      return WaitsFor("q").find("1 node(s) had fewer than 2 free GPUs of class acc") !=
+             std::string::npos;
+    })) << WaitsFor("q");
+    // With the pod the claim goes, and the devices are free.
+    ASSERT_TRUE(cluster_.Delete(kPods, "default/p").ok());
+    EXPECT_TRUE(UntilRunning("q")) << WaitsFor("q");
+    ASSERT_TRUE(cluster_.Delete(kPods, "default/q").ok());
+    EXPECT_TRUE(cluster_.Until([&] { return cluster_.List(kResourceClaims).empty(); }));
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kPods, "default/q") == nullptr; }));
+  }
+}
+
+TEST_F(DeviceClaimsTest, AResourceThatANodeOffersIsItsDevicePlugins) {
   cluster_.Create(
       "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: acc}\n"
       "spec: {extendedResourceName: example.com/acc}\n");
-  const char* kResources[] = {"example.com/acc", "deviceclass.resource.kubernetes.io/acc"};
-  for (const char* resource : kResources) {
-    cluster_.Create(StrCat(
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n",
-        "spec: {schedulerName: swell, containers: [{name: c, image: x, resources: {limits: {",
-        resource, ": 1}}}]}\n"));
-    ASSERT_TRUE(cluster_.Until([&] { return !WaitsFor("p").empty(); }));
-    EXPECT_NE(WaitsFor("p").find(StrCat("no node offers ", resource,
-                                        ", and Swell makes no claims for pods: ask for "
-                                        "devices of class \"acc\" by a ResourceClaim")),
-              std::string::npos)
-        << WaitsFor("p");
-    // A device plugin brings it.
-    const std::string amount = StrCat("{", resource, ": '1'}");
-    ASSERT_TRUE(cluster_
-                    .Patch(client::resources::kNodes, "node-a",
-                           StrCat("status: {capacity: ", amount, ", allocatable: ", amount, "}"),
-                           "status")
-                    .ok());
-    EXPECT_TRUE(UntilRunning("p")) << WaitsFor("p");
-    ASSERT_TRUE(cluster_.Delete(kPods, "default/p").ok());
-    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kPods, "default/p") == nullptr; }));
-  }
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kNodes, "node-a",
+                         "status: {capacity: {example.com/acc: '1'}, allocatable: "
+                         "{example.com/acc: '1'}}",
+                         "status")
+                  .ok());
+  cluster_.Create(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
+      "spec: {schedulerName: swell, containers: [{name: c, image: x, resources: {limits: "
+      "{example.com/acc: 1}}}]}\n");
+  ASSERT_TRUE(UntilRunning("p")) << WaitsFor("p");
+  EXPECT_TRUE(cluster_.List(kResourceClaims).empty());
+}
+
+TEST_F(DeviceClaimsTest, AClaimThatCannotBeMadeIsTheReasonAndIsMadeLater) {
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: acc}\n"
+      "spec: {extendedResourceName: example.com/acc, selectors: [{cel: {expression: "
+      "'device.driver == \"gpu.swell.dev\"'}}]}\n---\n"
+      "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: default}\n"
+      "spec: {hard: {count/resourceclaims.resource.k8s.io: '0'}}\n");
+  cluster_.Run(kSecond);
+  cluster_.Create(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
+      "spec: {schedulerName: swell, containers: [{name: c, image: x, resources: {limits: "
+      "{example.com/acc: 1}}}]}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return !WaitsFor("p").empty(); }));
+  EXPECT_NE(WaitsFor("p").find("its claim to the devices that it requests cannot be made: "),
+            std::string::npos)
+      << WaitsFor("p");
+  EXPECT_NE(WaitsFor("p").find("exceeded quota: none"), std::string::npos) << WaitsFor("p");
+  ASSERT_TRUE(
+      cluster_.Delete({"", "v1", "resourcequotas", true}, "default/none").ok());
+  EXPECT_TRUE(UntilRunning("p")) << WaitsFor("p");
 }
 
 TEST_F(DeviceClaimsTest, PodsShareAClaimOnItsNode) {

@@ -147,6 +147,24 @@ TEST_F(AgentClaimsTest, AVolumeOfOnePodIsMountedByOnePodAtATime) {
   EXPECT_EQ(Phase("b"), "Running");
 }
 
+TEST_F(AgentClaimsTest, ExtendedResourcesAreDevicesOfTheirContainer) {
+  PutClaim("c", {"gpu-2"}, "u-a");
+  const json::Value status = Parse(
+      R"({"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[
+      {"containerName":"main","resourceName":"example.com/acc","requestName":"gpu"}]}})");
+  json::Value pod = Parse(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u-a"},
+      "spec":{"nodeName":"node-0","containers":[{"name":"main","image":"x","resources":
+      {"limits":{"example.com/acc":"1"},"requests":{"example.com/acc":"1"}}},
+      {"name":"side","image":"x"}]}})");
+  json::Set(pod, {"status"}, status);
+  api_->Put(kPods, pod);
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("a"), "Running") << json::Print(Pod("a"));
+  EXPECT_EQ(EnvOf("u-a", "CUDA_VISIBLE_DEVICES"), "2");
+  EXPECT_EQ(EnvOf("u-a", "CUDA_VISIBLE_DEVICES", "side"), "(unset)");
+}
+
 TEST_F(AgentClaimsTest, SaysThatTheDriverIsNotHere) {
   PutClaim("c", {"gpu-0"}, "u-a", "nic.example.com");
   Create("a", SpecWithClaim("c"), R"({"uid":"u-a"})");

@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_claims.h"
@@ -596,6 +597,10 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   auto [used, leaving] = LoadBeside(pod);
   Amounts wanted = pod.requests();
   wanted["pods"] = 1;
+  // Its claim gives it these.
+  for (const api::MappedRequest& one : api::MappedRequestsOf(pod.pod())) {
+    wanted.erase(std::string(one.resource));
+  }
   bool wait = false;
   for (const auto& [name, amount] : wanted) {
     if (amount <= 0 || name == "ephemeral-storage") continue;

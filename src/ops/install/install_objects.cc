@@ -89,7 +89,7 @@ Value ControllerRole() {
        // Devices by claims, where the cluster has them: who offers them, and whose they become.
        {"resource.k8s.io", "resourceslices,devicetaintrules", "get,list,watch"},
        {"resource.k8s.io", "deviceclasses", "get,list,watch,create"},
-       {"resource.k8s.io", "resourceclaims", "get,list,watch,update"},
+       {"resource.k8s.io", "resourceclaims", "get,list,watch,create,update"},
        {"resource.k8s.io", "resourceclaims/status", "update"},
        {"resource.k8s.io", "resourceclaims/binding", "update"},
        {"apiextensions.k8s.io", "customresourcedefinitions", "get,list,watch"},

@@ -22,9 +22,12 @@ ControllerWebhook::ControllerWebhook(RemoteProcess& process, WebhookOptions opti
     : process_(process),
       options_(std::move(options)),
       informers_(process_.core(), process_.server(), {}, process_.random().Next()),
-      admission_(std::make_unique<manager::AdmissionReviewer>(informers_, options_.admission)),
       timer_(process_.core()),
-      client_(process_.core(), process_.server(), {}, "swell-webhook") {}
+      client_(process_.core(), process_.server(), {}, "swell-webhook") {
+  const auto served = process_.Serves(client::resources::kDeviceClasses);
+  if (!served.ok() || !*served) informers_.LeaveOut(client::resources::kDeviceClasses);
+  admission_ = std::make_unique<manager::AdmissionReviewer>(informers_, options_.admission);
+}
 
 json::Value ControllerWebhook::SecretOf(const edge::WebhookAuthority& authority,
                                         const json::Value* known) const {

@@ -79,7 +79,22 @@ bool DeviceToleration::Tolerates(const json::Value& taint) const {
 }
 
 bool HasDeviceClaims(const json::Value& pod) {
-  return !json::GetArray(pod, {"spec", "resourceClaims"}).empty();
+  return !json::GetArray(pod, {"spec", "resourceClaims"}).empty() || HasExtendedClaim(pod);
+}
+
+bool HasExtendedClaim(const json::Value& pod) {
+  return !json::GetString(pod, {"status", "extendedResourceClaimStatus", "resourceClaimName"})
+              .empty();
+}
+
+std::vector<MappedRequest> MappedRequestsOf(const json::Value& pod) {
+  std::vector<MappedRequest> out;
+  for (const json::Value& one :
+       json::GetArray(pod, {"status", "extendedResourceClaimStatus", "requestMappings"})) {
+    out.push_back({json::GetString(one, {"containerName"}), json::GetString(one, {"resourceName"}),
+                   json::GetString(one, {"requestName"})});
+  }
+  return out;
 }
 
 std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod) {
@@ -95,6 +110,12 @@ std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod) {
       claim.needless = claim.claim.empty();
     }
     out.push_back(claim);
+  }
+  if (HasExtendedClaim(pod)) {
+    out.push_back({.name = kExtendedClaimName,
+                   .claim = json::GetString(pod, {"status", "extendedResourceClaimStatus",
+                                                  "resourceClaimName"}),
+                   .template_name = {}});
   }
   return out;
 }
@@ -162,7 +183,9 @@ bool IsReservedFor(const json::Value& claim, std::string_view uid) {
 }
 
 std::string PodOfClaim(const json::Value& claim) {
-  if (Annotation(claim, kPodClaimName).empty()) return {};
+  if (Annotation(claim, kPodClaimName).empty() && Annotation(claim, kExtendedClaim).empty()) {
+    return {};
+  }
   const auto owner = ControllerOf(claim);
   return owner && owner->kind == "Pod" ? owner->uid : std::string();
 }

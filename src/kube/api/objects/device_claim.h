@@ -24,6 +24,11 @@ inline constexpr std::string_view kDeviceClaimFinalizer =
 // On a claim that was made from a template: the pod's name for it.
 inline constexpr std::string_view kPodClaimName = "resource.kubernetes.io/pod-claim-name";
 
+// On the claim to what a pod requests as extended resources: "true".
+inline constexpr std::string_view kExtendedClaim = "resource.kubernetes.io/extended-resource-claim";
+// The name that such a claim has among the pod's own. Nobody can write it into a pod.
+inline constexpr std::string_view kExtendedClaimName = "<extended-resources>";
+
 // One of the claims that a pod's containers can use.
 struct PodClaim {
   std::string_view name;           // the pod's own name for it
@@ -33,6 +38,13 @@ struct PodClaim {
 };
 bool HasDeviceClaims(const json::Value& pod);
 std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod);
+
+// Which request of the pod's claim to extended resources serves which container.
+struct MappedRequest {
+  std::string_view container, resource, request;
+};
+bool HasExtendedClaim(const json::Value& pod);
+std::vector<MappedRequest> MappedRequestsOf(const json::Value& pod);
 
 // Amounts of a device's capacities, by name.
 using DeviceAmounts = std::map<std::string, Quantity, std::less<>>;
@@ -99,7 +111,7 @@ struct ClaimConsumer {
 };
 std::vector<ClaimConsumer> ConsumersOf(const json::Value& claim);
 bool IsReservedFor(const json::Value& claim, std::string_view uid);
-// The uid of the pod for which it was made from a template; empty: for no single pod.
+// The uid of the pod for which it was made; empty: for no single pod.
 std::string PodOfClaim(const json::Value& claim);
 
 // The devices of a pod that a container uses: its requests of the claim, or all of them.

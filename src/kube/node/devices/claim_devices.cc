@@ -38,11 +38,20 @@ Status AddClaim(const json::Value& pod,
       return Status(Code::kConflict, StrCat(what, " has device ", Quote(device.device), " of pool ",
                                             Quote(device.pool), ", which is not on this node"));
     }
-    out.Add({.claim = std::string(name),
-             .claim_uid = std::string(api::Uid(claim)),
-             .request = std::string(device.request),
-             .gpu = gpu,
-             .admin = device.admin});
+    ClaimDevices::Given given{.claim = std::string(name),
+                              .claim_uid = std::string(api::Uid(claim)),
+                              .request = std::string(device.request),
+                              .gpu = gpu,
+                              .admin = device.admin};
+    if (name != api::kExtendedClaimName) {
+      out.Add(std::move(given));
+      continue;
+    }
+    for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
+      if (!api::IsOfRequest(device.request, one.request)) continue;
+      given.container = one.container;
+      out.Add(given);
+    }
   }
   return Status::Ok();
 }
@@ -101,6 +110,11 @@ std::vector<int> ClaimDevices::Gpus() const {
 
 std::vector<int> ClaimDevices::OfContainer(const json::Value& container) const {
   std::vector<int> out;
+  const std::string_view name = json::GetString(container, {"name"});
+  for (const Given& given : given_) {
+    const bool its = !name.empty() && given.container == name;
+    if (its && std::find(out.begin(), out.end(), given.gpu) == out.end()) out.push_back(given.gpu);
+  }
   for (const api::ContainerClaim& used : api::ContainerClaims(container)) {
     for (const Given& given : given_) {
       const bool meant = given.claim == used.claim && api::IsOfRequest(given.request, used.request);

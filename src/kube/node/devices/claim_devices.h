@@ -21,6 +21,8 @@ class ClaimDevices {
     std::string request;
     int gpu = 0;
     bool admin = false;  // others use the device, too
+    // The one container that uses it, where the claim is one to extended resources.
+    std::string container = {};
   };
 
   void Add(Given given) { given_.push_back(std::move(given)); }
