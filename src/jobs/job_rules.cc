@@ -326,8 +326,7 @@ std::set<std::string> JobRules::ClassesIn(const api::KindInfo& kind,
   if (kind.gvk.group == client::resources::kCrons.group &&
       kind.plural == client::resources::kCrons.plural) {
     const auto run = MakeCronRun(object, kTypicalTime);
-    const JobKind* of_run =
-        run.ok() ? Find(run->resource.group, run->resource.plural) : nullptr;
+    const JobKind* of_run = run.ok() ? Find(run->resource.group, run->resource.plural) : nullptr;
     return of_run != nullptr ? ClassesOf(*of_run, run->job) : std::set<std::string>();
   }
   const JobKind* job = Find(kind.gvk.group, kind.plural);

@@ -406,8 +406,8 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
 }
 
 TEST_F(JobRulesTest, APriorityClassThatIsNamedAnewExists) {
-  const auto wrong = [this](std::string_view group, std::string_view plural,
-                            std::string_view spec, std::string_view old_spec = "") {
+  const auto wrong = [this](std::string_view group, std::string_view plural, std::string_view spec,
+                            std::string_view old_spec = "") {
     api::KindInfo kind;
     kind.gvk.group = group;
     kind.plural = plural;
@@ -431,9 +431,9 @@ TEST_F(JobRulesTest, APriorityClassThatIsNamedAnewExists) {
   EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: train, ")), "");
   EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: gold, ")),
             StrCat("spec.priorityClassName: ", refusal));
-  EXPECT_EQ(wrong(kGroup, kJobs,
-                  training("priorityClassName: train, ", "priorityClassName: gold=0.5, ")),
-            StrCat("spec.roles.worker.priorityClassName: ", refusal));
+  EXPECT_EQ(
+      wrong(kGroup, kJobs, training("priorityClassName: train, ", "priorityClassName: gold=0.5, ")),
+      StrCat("spec.roles.worker.priorityClassName: ", refusal));
   // A job keeps what it had, and takes nothing new.
   EXPECT_EQ(wrong(kGroup, kJobs, training("priorityClassName: gold, suspend: true, "),
                   training("priorityClassName: gold, ")),

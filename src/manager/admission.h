@@ -5,8 +5,8 @@
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
 // departments; new work of a project that is being deleted; invalid GPU fractions; more than the
 // project's limit, or more than its quota for work that is never preempted; more than the largest
-// node has, which is only a warning where nodes may be added (AdmissionOptions). Of a change to a
-// job only priority classes that it names anew are looked at.
+// node has, which is only a warning where nodes may be added (AdmissionOptions). When a job
+// changes, only priority classes that it names anew are looked at.
 //
 // A Cron is refused if its jobs would be, unless it was already so before or another operator runs
 // it. Its jobs carry the name of the user who wrote it.
@@ -71,7 +71,7 @@ class AdmissionReviewer {
                        Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
   std::vector<std::string> Resources() const;
-  // Whether a claim gets the pod the resource: no node has it, and a class of devices stands for it.
+  // No node has the resource, and a class of devices stands for it: the pod gets a claim.
   bool IsClaimed(const std::string& resource) const;
   void CheckLimits(const std::string& project,
                    double gpus,

@@ -186,7 +186,9 @@ TEST(SchedConvert, AClaimOfOnePodIsToldOnceAndOthersAreNot) {
   const StorageView storage{[&](std::string_view key) -> const json::Value* {
                               return key == "ns/alone" ? &*alone : &*shared;
                             },
-                            nothing, nothing, {}};
+                            nothing,
+                            nothing,
+                            {}};
   sched::PodInfo info = ToPodInfo(*pod);
   AddVolumeTerms(*pod, storage, info);
   EXPECT_EQ(info.labels, (sched::Labels{{sched::ExclusiveClaimLabel("alone"), ""}}));

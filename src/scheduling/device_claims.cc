@@ -180,9 +180,9 @@ void DeviceClaims::TellClaim(const json::Value& pod,
                              const json::Array& mappings) {
   const json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(pod)}}},
-      {"status", json::Object{{"extendedResourceClaimStatus",
-                               json::Object{{"requestMappings", mappings},
-                                            {"resourceClaimName", claim}}}}}};
+      {"status",
+       json::Object{{"extendedResourceClaimStatus",
+                     json::Object{{"requestMappings", mappings}, {"resourceClaimName", claim}}}}}};
   client_.Patch(
       client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kMerge,
       patch,

@@ -157,8 +157,8 @@ TEST_F(DeviceClaimsTest, APodThatRequestsAClassAsAResourceGetsAClaim) {
     ASSERT_TRUE(UntilRunning("p")) << WaitsFor("p");
     EXPECT_EQ(Devices("p"), "gpu-0,gpu-1,gpu-2");
     const json::SharedValue running = cluster_.Get(kPods, "default/p");
-    EXPECT_EQ(json::Print(*json::Find(*running, {"status", "extendedResourceClaimStatus",
-                                                 "requestMappings"})),
+    EXPECT_EQ(json::Print(*json::Find(
+                  *running, {"status", "extendedResourceClaimStatus", "requestMappings"})),
               StrCat(R"([{"containerName":"c","resourceName":")", resource,
                      R"(","requestName":"container-0-request-0"}])"));
     const auto view = cluster_.manager->scheduler().model().Pod("default/p");
@@ -214,8 +214,7 @@ TEST_F(DeviceClaimsTest, AClaimThatCannotBeMadeIsTheReasonAndIsMadeLater) {
             std::string::npos)
       << WaitsFor("p");
   EXPECT_NE(WaitsFor("p").find("exceeded quota: none"), std::string::npos) << WaitsFor("p");
-  ASSERT_TRUE(
-      cluster_.Delete({"", "v1", "resourcequotas", true}, "default/none").ok());
+  ASSERT_TRUE(cluster_.Delete({"", "v1", "resourcequotas", true}, "default/none").ok());
   EXPECT_TRUE(UntilRunning("p")) << WaitsFor("p");
 }
 

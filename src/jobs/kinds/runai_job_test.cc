@@ -201,7 +201,8 @@ TEST_F(RunaiJobTest, AServiceOfItsNameThatIsNotItsOwnStaysAndIsToldOnce) {
       "{apiVersion: v1, kind: Service, metadata: {name: job, namespace: default}, spec: {selector: "
       "{app: web}, ports: [{port: 80}]}}");
   const std::string version(api::ResourceVersionText(*cluster_.Get(kServices, "default/job")));
-  cluster_.Create(Workload("TrainingWorkload", "ports: {items: {web: {value: {container: 8888}}}}"));
+  cluster_.Create(
+      Workload("TrainingWorkload", "ports: {items: {web: {value: {container: 8888}}}}"));
   ASSERT_TRUE(Run(1)) << "its pod runs all the same";
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreateService") == 1; }));
   EXPECT_EQ(cluster_.EventMessage("FailedCreateService"),

@@ -215,20 +215,20 @@ void JobWrites::WriteServices(const PassPtr& pass, const BatchPtr& writes) {
     json::Set(service, {"metadata", "ownerReferences"},
               json::Array{api::MakeOwnerReference(*pass->job)});
     ++created->open;
-    client_.Create(client::resources::kServices, pass->ns, service,
-                   writes->Track([this, pass, created,
-                                  name](const Result<json::SharedValue>& result) {
-                     if (result.ok()) {
-                       created->names.push_back(name);
-                       ForgetSaid(*pass, name);
-                     }
-                     if (IsRefused(result)) {
-                       SayOfService(*pass, name, "FailedCreateService",
-                                    StrCat("Error creating: ", result.status().message()));
-                     }
-                     if (--created->open > 0) return;
-                     SayCreated(*pass, "SuccessfulCreateService", "service", created->names);
-                   }));
+    client_.Create(
+        client::resources::kServices, pass->ns, service,
+        writes->Track([this, pass, created, name](const Result<json::SharedValue>& result) {
+          if (result.ok()) {
+            created->names.push_back(name);
+            ForgetSaid(*pass, name);
+          }
+          if (IsRefused(result)) {
+            SayOfService(*pass, name, "FailedCreateService",
+                         StrCat("Error creating: ", result.status().message()));
+          }
+          if (--created->open > 0) return;
+          SayCreated(*pass, "SuccessfulCreateService", "service", created->names);
+        }));
   }
   // Members that no longer exist leave their services behind.
   for (const json::SharedValue& service : services_.ByIndex("owner", api::Uid(*pass->job))) {
@@ -248,9 +248,9 @@ void JobWrites::LeaveService(const PassPtr& pass,
   // That of a deleted job of this name and kind is about to go.
   if (owner && kind_.Owns(*owner) && owner->name == pass->name) return;
   const std::string name(api::Name(there));
-  const std::string whose = owner ? StrCat("belongs to ", owner->kind, " ", owner->name, " (",
-                                           owner->api_version, ")")
-                                  : "exists and does not belong to the job";
+  const std::string whose =
+      owner ? StrCat("belongs to ", owner->kind, " ", owner->name, " (", owner->api_version, ")")
+            : "exists and does not belong to the job";
   SayOfService(*pass, name, "FailedCreateService",
                StrCat("Service ", name, " ", whose,
                       ", so this name leads to what that Service selects. Delete it, or give the "

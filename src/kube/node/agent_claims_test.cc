@@ -137,9 +137,9 @@ TEST_F(AgentClaimsTest, AVolumeOfOnePodIsMountedByOnePodAtATime) {
   sim_.Advance(seconds(30));
   EXPECT_EQ(Phase("b"), "Pending");
   EXPECT_TRUE(Saw("FailedMount"));
-  EXPECT_NE(json::Print(Status("b")).find(
-                "MountVolume.SetUp failed for volume \\\"data\\\" : volume uses the "
-                "ReadWriteOncePod access mode and is already in use by another pod"),
+  EXPECT_NE(json::Print(Status("b"))
+                .find("MountVolume.SetUp failed for volume \\\"data\\\" : volume uses the "
+                      "ReadWriteOncePod access mode and is already in use by another pod"),
             std::string::npos)
       << json::Print(Status("b"));
   api_->Delete(kPods, "a", 0);

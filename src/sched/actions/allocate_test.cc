@@ -301,10 +301,11 @@ TEST(Allocate, AClaimOfOnePodKeepsOthersWaitingOnAllNodes) {
   EXPECT_EQ(s.CountDecisions(Type::kBind), 2);
   EXPECT_EQ(s.PhaseOf("b"), "Pending");
   EXPECT_EQ(s.PhaseOf("c"), "Bound");
-  EXPECT_NE(s.WaitingOf("b")->reason.find("0/2 nodes are available: 2 node has pod using "
-                                "PersistentVolumeClaim with the same name and ReadWriteOncePod "
-                                "access mode."),
-            std::string::npos)
+  EXPECT_NE(
+      s.WaitingOf("b")->reason.find("0/2 nodes are available: 2 node has pod using "
+                                    "PersistentVolumeClaim with the same name and ReadWriteOncePod "
+                                    "access mode."),
+      std::string::npos)
       << s.WaitingOf("b")->reason;
   s.AdvancePods();
   s.RemovePod("a");

@@ -113,8 +113,8 @@ std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod) {
   }
   if (HasExtendedClaim(pod)) {
     out.push_back({.name = kExtendedClaimName,
-                   .claim = json::GetString(pod, {"status", "extendedResourceClaimStatus",
-                                                  "resourceClaimName"}),
+                   .claim = json::GetString(
+                       pod, {"status", "extendedResourceClaimStatus", "resourceClaimName"}),
                    .template_name = {}});
   }
   return out;

@@ -98,11 +98,10 @@ void AddResource(const std::vector<Container>& all,
 json::Value ClaimOf(const json::Value& pod, const std::vector<Request>& requests) {
   json::Array asked;
   for (const Request& one : requests) {
-    asked.push_back(
-        json::Object{{"name", one.name},
-                     {"exactly", json::Object{{"deviceClassName", one.device_class},
-                                              {"allocationMode", "ExactCount"},
-                                              {"count", one.count}}}});
+    asked.push_back(json::Object{{"name", one.name},
+                                 {"exactly", json::Object{{"deviceClassName", one.device_class},
+                                                          {"allocationMode", "ExactCount"},
+                                                          {"count", one.count}}}});
   }
   return json::Object{
       {"apiVersion", "resource.k8s.io/v1"},

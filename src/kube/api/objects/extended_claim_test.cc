@@ -15,10 +15,9 @@ std::string ClassOf(const std::string& resource) {
 
 // "NAME: CLASS x COUNT; " of each request, then "CONTAINER RESOURCE NAME; " of each mapping.
 std::string Made(std::string_view init_containers, std::string_view containers) {
-  const auto pod = json::Parse(
-      StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"u"},)",
-             R"("spec":{"initContainers":[)", init_containers, R"(],"containers":[)", containers,
-             "]}}"));
+  const auto pod = json::Parse(StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"u"},)",
+      R"("spec":{"initContainers":[)", init_containers, R"(],"containers":[)", containers, "]}}"));
   EXPECT_TRUE(pod.ok()) << pod.status().ToString();
   const auto made = pod.ok() ? MakeExtendedClaim(*pod, ClassOf) : std::nullopt;
   if (!made) return "";
@@ -32,9 +31,9 @@ std::string Made(std::string_view init_containers, std::string_view containers) 
                    json::GetInt(one, {"exactly", "count"}), "; ");
   }
   for (const json::Value& one : made->mappings) {
-    text += StrCat(json::GetString(one, {"containerName"}), " ",
-                   json::GetString(one, {"resourceName"}), " ",
-                   json::GetString(one, {"requestName"}), "; ");
+    text +=
+        StrCat(json::GetString(one, {"containerName"}), " ", json::GetString(one, {"resourceName"}),
+               " ", json::GetString(one, {"requestName"}), "; ");
   }
   return text;
 }
@@ -77,8 +76,8 @@ TEST(ExtendedClaim, InitContainersUseDevicesOfThoseThatFollow) {
 }
 
 TEST(ExtendedClaim, AClassStandsForItsResourceAndForItsName) {
-  const json::Value acc =
-      *json::Parse(R"({"metadata":{"name":"acc"},"spec":{"extendedResourceName":"example.com/acc"}})");
+  const json::Value acc = *json::Parse(
+      R"({"metadata":{"name":"acc"},"spec":{"extendedResourceName":"example.com/acc"}})");
   EXPECT_TRUE(ServesResource(acc, "example.com/acc"));
   EXPECT_TRUE(ServesResource(acc, "deviceclass.resource.kubernetes.io/acc"));
   EXPECT_FALSE(ServesResource(acc, "deviceclass.resource.kubernetes.io/other"));

@@ -166,9 +166,7 @@ void Failure::HasNoLog() {
   if (more != std::string::npos) advice.replace(more, std::string::npos, kWroteNothing);
 }
 
-bool Failure::StoppedByProbe() const {
-  return exit_code && reason.ends_with(kProbeFailedReason);
-}
+bool Failure::StoppedByProbe() const { return exit_code && reason.ends_with(kProbeFailedReason); }
 
 std::string Failure::Sentence() const {
   if (which == FailureClass::kPreempted) {

@@ -422,8 +422,9 @@ TEST(Failure, ASignalThatNobodyExplainsSaysWhatItMostlyMeans) {
       << late;
   // A program that writes these words was not stopped by its node.
   const std::string words = sentence(1, "its liveness probe failed");
-  EXPECT_NE(words.find("container main exited with 1; its last line: \"its liveness probe failed\""),
-            std::string::npos)
+  EXPECT_NE(
+      words.find("container main exited with 1; its last line: \"its liveness probe failed\""),
+      std::string::npos)
       << words;
   EXPECT_EQ(words.find("check the probe"), std::string::npos) << words;
 }

@@ -156,9 +156,10 @@ TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
 // May do what a researcher may, and so not name the machine's ids.
 TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThem) {
   const api::UserInfo carol{"carol", "", {"system:authenticated"}};
-  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-       R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":["","apps","run.ai"],"resources":["*"],)"
-       R"("verbs":["*"]}]})");
+  Must(
+      kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+      R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":["","apps","run.ai"],"resources":["*"],)"
+      R"("verbs":["*"]}]})");
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
        R"({"metadata":{"name":"carol"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
        R"("kind":"ClusterRole","name":"pods"},"subjects":[{"kind":"User","name":"carol",)"

@@ -206,8 +206,9 @@ std::vector<MadePod> MadePodsOf(Work work, const json::Value& object) {
   const bool cron = work == Work::kCronWorkload;
   if (!cron && work != Work::kJob) return pods;
   const json::Value* job = cron ? TemplateOf(work, object) : &object;
-  const std::string_view version =
-      cron ? json::GetString(object, {"spec", "template", "apiVersion"}) : api::ApiVersionOf(object);
+  const std::string_view version = cron
+                                       ? json::GetString(object, {"spec", "template", "apiVersion"})
+                                       : api::ApiVersionOf(object);
   if (job == nullptr || !version.starts_with("run.ai/")) return pods;
   auto add = [&](std::string_view part, const json::Value& body) {
     json::Value pod = json::Object();

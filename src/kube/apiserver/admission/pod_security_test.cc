@@ -279,9 +279,10 @@ TEST_F(PodSecurityTest, WorkloadsWithoutTemplatesAreRefusedAtOnce) {
                           training(R"(,"annotations":{"items":{"container.apparmor.security.beta.)"
                                    R"(kubernetes.io/worker":{"value":"unconfined"}}})"));
   EXPECT_NE(armor.Message().find("AppArmor"), std::string::npos) << armor.text;
-  const Answer master = As(kAlice, "POST", base + "distributedworkloads",
-                           workload("DistributedWorkload",
-                                    R"(,"jobType":"PyTorchJob"},"masterSpec":{"hostIpc":{"value":true}})"));
+  const Answer master =
+      As(kAlice, "POST", base + "distributedworkloads",
+         workload("DistributedWorkload",
+                  R"(,"jobType":"PyTorchJob"},"masterSpec":{"hostIpc":{"value":true}})"));
   EXPECT_NE(master.Message().find("host namespaces (hostIPC=true)"), std::string::npos)
       << master.text;
   const Answer cron =
@@ -293,8 +294,9 @@ TEST_F(PodSecurityTest, WorkloadsWithoutTemplatesAreRefusedAtOnce) {
   EXPECT_EQ(cron.status, 403) << cron.text;
   EXPECT_EQ(cron.Message(), StrCat("crons.apps.kubedl.io \"c\" ", kRefused));
   Must(kAlice, "POST", path, training(R"(,"hostNetwork":{"value":false})"));
-  EXPECT_EQ(As(kAlice, "PATCH", StrCat(path, "/w"), R"({"spec":{"hostIpc":{"value":true}}})").status,
-            403);
+  EXPECT_EQ(
+      As(kAlice, "PATCH", StrCat(path, "/w"), R"({"spec":{"hostIpc":{"value":true}}})").status,
+      403);
   Must(kMaster, "DELETE", StrCat(path, "/w"), "");
   // The mark goes to its pods.
   const json::Value masters = Must(kMaster, "POST", path, training(kNetwork));
