@@ -155,6 +155,15 @@ class FinishTest(support.FolderTest):
         with self.assertRaisesRegex(ValueError, "name='../a': expected letters, digits"):
             next(begin(name="../a"))
 
+    def test_a_loop_with_a_name_keeps_as_many_checkpoints_as_the_job(self):
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job = swell.Job(env=swell.Env(), checkpoints=swell.CheckpointManager(self.path("checkpoints"), keep=4))
+        for name in ("one", "two"):
+            for _ in job.batches([1.0] * 6, 1, 1, {"kept": Kept()}, name=name, checkpoint_every=1):
+                job.flush()
+            self.assertEqual(job.checkpoints.dir, self.path("checkpoints", name))
+            self.assertEqual(job.checkpoints.steps(), [6, 5, 4, 3])
+
     def test_several_loops_resume_where_they_were(self):
         def train(stop_in=None):
             job, done = self.job(), []

@@ -57,6 +57,10 @@ class CheckpointManager:
         self.dir = os.path.abspath(dir or self._environ.get("SWELL_CHECKPOINT_DIR") or "checkpoints")
         self.keep = max(1, keep)
 
+    def below(self, name):
+        """A manager of the folder `name` in this one's."""
+        return CheckpointManager(os.path.join(self.dir, name), self.keep, self._environ)
+
     def save(self, step, state, epoch=None, metrics=None):
         """Saves a checkpoint and reports it to the node agent. When it returns, the checkpoint survives a power cut."""
         self._save(step, epoch, metrics, report.now(), lambda sink: pack.write_state(state, sink))

@@ -20,20 +20,17 @@ What always holds:
 """
 
 import numbers
-import os
 import random
 import re
 import sys
 from collections import deque
 
 from swell import report
-from swell.checkpoint import CheckpointManager
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
 from swell.resize import is_lost_peer
 from swell.sampler import ResumableDistributedSampler
-from swell.scalars import Scalars
 from swell.stream import Stream
 from swell.weight import Weight
 
@@ -129,9 +126,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
     _part(job)
     job.progress.enter("done", step)
-    job._loops[name] = job.checkpoints.dir
-    if name is not None:
-        job._optimizers = []  # what the script shows from now on is of the next loop
+    job._end_loop(name)
 
 
 def _part(job):
@@ -182,20 +177,7 @@ def _begin(job, name):
             f"name={name!r}: a rank that joins while others train cannot skip the loops that they have done; start "
             "the script with python -m swell.launch, or a job for each loop"
         )
-    _begin_anew(job, name)
-
-
-def _begin_anew(job, name):
-    """Nothing of the loop before goes into the checkpoints, reports and curves of this one."""
-    job.flush()
-    if job._has_copies:
-        job._saver.remove_copies()
-    job._folders = job._folders or (job.checkpoints.dir, job._scalars.folder)
-    checkpoints, curves = job._folders
-    job._save_with(CheckpointManager(os.path.join(checkpoints, name)))
-    job._scalars.close()
-    job._scalars = Scalars(curves and os.path.join(curves, name))
-    job.metrics, job._not_finite_since = {}, None
+    job._begin_loop(name)
 
 
 def _check_counts(batch_size, epochs):

@@ -487,6 +487,12 @@ def check_group(env):
         )
 
 
+def default_backend():
+    import torch
+
+    return "nccl" if torch.cuda.is_available() else "gloo"
+
+
 def init_group(env, backend, timeout):
     """torch's own group, for ranks that their launcher starts again if one of them is lost."""
     import torch.distributed as dist

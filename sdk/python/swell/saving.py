@@ -22,6 +22,7 @@ import time
 from swell import report, snapshot
 from swell.files import write_atomic
 from swell.memory import Cancelled
+from swell.resize import at_clean_exit
 
 MOST_SECONDS = 1800.0
 LEAST_SECONDS = 30.0
@@ -47,6 +48,7 @@ class Saver:
         self._writing = None
         self.process_ends = False
         self.left = False
+        self._has_copies = False
         self._write_seconds = 0.0
         self._stall_seconds = None
         self.saved_step = None
@@ -129,11 +131,22 @@ class Saver:
             if not self._thread.is_alive():
                 self._thread = None
 
+    def close(self):
+        """Another one takes over, with folders of its own."""
+        self.flush()
+        if self._has_copies:
+            self.remove_copies()
+
     def keep(self, copy):
         """Writes the copy to disk in the background, if the process before this one had left that to the agent."""
         if self._found_left and not self.busy:
             self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
             self._thread.start()
+
+    def remove_copies_at_the_end(self):
+        if not self._has_copies:
+            self._has_copies = True
+            at_clean_exit(self.remove_copies)
 
     def remove_copies(self):
         if not self.left:

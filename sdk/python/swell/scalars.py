@@ -36,6 +36,7 @@ _FILE_BYTES = 1 << 28
 _FLUSH_SECONDS = 2.0
 _TAGS = 1000
 _TAG_BYTES = 200
+_OF_SPEED = ("world", "steps_per_second", "records_per_second")
 # Every step has a point in a short run; a long one has a point a second.
 _DENSE_EVENTS = 1000
 _SPARSE_SECONDS = 1.0
@@ -83,6 +84,13 @@ class Scalars:
         except Exception as error:
             # Curves must not end a training, whatever the cause.
             self._complain(f"scalars of step {step} are not written: {error}")
+
+    def add_step(self, step, values, optimizers, speed):
+        """The event of a step. `speed`: the numbers of `report.Progress`, None if no report was due."""
+        if speed is None and not self.due:
+            return
+        own = {f"swell/{name}": speed[name] for name in _OF_SPEED if name in (speed or {})}
+        self.add(step, {**values, **rates_of(optimizers), **own})
 
     def flush(self):
         try:

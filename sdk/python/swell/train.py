@@ -35,10 +35,11 @@ from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import (
-    Group, LostPeer, at_clean_exit, bounded, check_group, destroy_group, finish, init_group, initialized, is_lost_peer,
+    Group, LostPeer, at_clean_exit, bounded, check_group, default_backend, destroy_group, finish, init_group,
+    initialized, is_lost_peer,
 )
 from swell.saving import Saver, save_seconds
-from swell.scalars import Scalars, rates_of
+from swell.scalars import Scalars
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
@@ -80,7 +81,7 @@ class Job:
         self.epoch_ends = False  # the step of `batches` under way is the last of its epoch
         self.finishing = False  # the step of `batches` under way is the last
         self._loops = {}  # of `batches` that ended: {name: folder of checkpoints}
-        self._folders = None  # above those of loops with names: of checkpoints, and of curves
+        self._above = None  # checkpoints and folder of curves above those of loops with names
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
         self.weight = Weight()  # of the current step of `batches`
@@ -115,7 +116,7 @@ class Job:
         self._memory = None if own_form else MemoryCopies(checkpoints.dir)
         self._saver = Saver(checkpoints, self._memory)
         self._saved_step = None
-        self._has_copies = self._memory_prepared = False
+        self._memory_prepared = False
 
     @property
     def rank(self):
@@ -199,7 +200,7 @@ class Job:
         elif self.env.elastic or (self.env.distributed and self._wrappers and not self.env.under_agent):
             self._join_group()
         elif self.env.distributed and self._wrappers:
-            init_group(self.env, self.backend or _backend(), self._timeout)
+            init_group(self.env, self.backend or default_backend(), self._timeout)
             at_clean_exit(self._destroy_group)
         if self._group is None:
             for wrapper in self._wrappers:
@@ -401,14 +402,6 @@ class Job:
         known = [id(optimizer) for optimizer in self._optimizers]
         self._optimizers += [thing for thing in things if hasattr(thing, "param_groups") and id(thing) not in known]
 
-    def _draw(self, step, speed):
-        """The curves of a step. `speed`: the numbers of `report.Progress`, None if no report was due."""
-        if speed is None and not self._scalars.due:
-            return
-        shown = ("world", "steps_per_second", "records_per_second")
-        own = {f"swell/{name}": speed[name] for name in shown if name in (speed or {})}
-        self._scalars.add(step, {**self.metrics, **rates_of(self._optimizers), **own})
-
     @contextlib.contextmanager
     def phase(self, name):
         """What this rank does in the context, if that is not a step: "eval", "save", "load" or "data".
@@ -421,6 +414,22 @@ class Job:
             yield
         finally:
             self.progress.enter(before)
+
+    def _begin_loop(self, name):
+        """Called by `batches`, if the loop has a name: nothing of the loop before goes into what this one writes."""
+        self._above = self._above or (self.checkpoints, self._scalars.folder)
+        checkpoints, curves = self._above
+        self._saver.close()
+        self._save_with(checkpoints.below(name))
+        self._scalars.close()
+        self._scalars = Scalars(curves and os.path.join(curves, name))
+        self.metrics, self._not_finite_since = {}, None
+
+    def _end_loop(self, name):
+        """Called by `batches`. What the script shows after a loop with a name is of the next loop."""
+        self._loops[name] = self.checkpoints.dir
+        if name is not None:
+            self._optimizers = []
 
     def _hold_back(self, things):
         """Called by `batches`: in a step that must be repeated, these do nothing."""
@@ -487,7 +496,8 @@ class Job:
         own = self.metrics
         if self._not_finite_since is not None:
             own = {**own, "not_finite_since": self._not_finite_since}
-        self._draw(step, self._speed.step(step, self.env.world, records, own, self._exchange.take(), noise))
+        speed = self._speed.step(step, self.env.world, records, own, self._exchange.take(), noise)
+        self._scalars.add_step(step, self.metrics, self._optimizers, speed)
 
     def wanted(self):
         """"continue", "save" or "stop", the same on all ranks. Call it between two steps, on every rank."""
@@ -596,7 +606,7 @@ class Job:
         self._last_save_attempt = self._clock()
         if not wait and self._memory is not None:
             if self.env.rank in self._copy_ranks():
-                self._remove_copies_at_the_end()
+                self._saver.remove_copies_at_the_end()
                 wrapped = self._wrap(state, ranks)
                 self._saver.copy(step, wrapped, stamp, epoch, metrics, on_disk=self.env.leader)
             return True
@@ -638,17 +648,12 @@ class Job:
             return
         size = snapshot.size_of(state() if callable(state) else state)
         if size >= _PREPARED_BYTES:
-            self._remove_copies_at_the_end()
+            self._saver.remove_copies_at_the_end()
             self._saver.prepare(size)
 
     def _copy_ranks(self):
         """Rank 0, and one on another machine, so that a machine can be lost."""
         return (0, self._group.another_machine() if self._group is not None else 1)
-
-    def _remove_copies_at_the_end(self):
-        if not self._has_copies:
-            self._has_copies = True
-            at_clean_exit(self._saver.remove_copies)
 
     def stop(self, step, state, epoch=None, metrics=None):
         """Saves and exits on every rank, with 143; with 138 if the state could not be saved. Does not return."""
@@ -677,7 +682,7 @@ class Job:
         destroy_group(self._wrappers)
 
     def _join_group(self):
-        self._group = Group(self.env, self.backend or _backend(), self._timeout)
+        self._group = Group(self.env, self.backend or default_backend(), self._timeout)
         self._step_guard.group_broken = lambda: self._group.broken
         self._group.at_break = self._give_up
         at_clean_exit(self._destroy_group)
@@ -789,9 +794,3 @@ class Job:
         things = [None] * self.env.world
         dist.all_gather_object(things, thing)
         return things
-
-
-def _backend():
-    import torch
-
-    return "nccl" if torch.cuda.is_available() else "gloo"
