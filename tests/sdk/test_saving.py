@@ -99,6 +99,42 @@ class SavingTest(support.FolderTest):
             with self.subTest(seconds=seconds), self.assertRaisesRegex(ValueError, "^checkpoint_seconds=.*: expected"):
                 self.job(checkpoint_seconds=seconds)
 
+    def restored(self):
+        """A job that continues from a copy of step 7, of which the disk has nothing."""
+        job = self.job()
+        job._memory.run = job.checkpoints.run()
+        with job._memory.alone():
+            job._memory.write(7, {"step": 7}, "now")
+        job = self.job()
+        self.assertEqual(job.restore().step, 7)
+        return job
+
+    def stop(self, job, step):
+        job.notice.note()
+        with self.assertRaises(SystemExit) as ended:
+            job.stop(step, {"step": step})
+        return ended.exception.code
+
+    def test_what_only_memory_has_goes_to_disk_before_the_process_ends(self):
+        job = self.restored()
+        self.assertEqual(self.stop(job, 7), 143)
+        self.assertEqual(job.checkpoints.latest(), 7)
+
+    def test_copies_that_a_run_began_with_end_with_it(self):
+        with mock.patch("swell.saving.at_clean_exit") as at_end:
+            job = self.restored()
+        at_end.assert_called_once()
+        at_end.call_args[0][0]()
+        self.assertFalse(os.path.exists(job._memory.dir))
+
+    def test_copies_stay_if_the_disk_did_not_take_the_last_state(self):
+        with mock.patch("swell.saving.at_clean_exit") as at_end:
+            job = self.restored()
+        with mock.patch.object(job.checkpoints, "save", side_effect=OSError(errno.ENOSPC, "full")):
+            self.assertEqual(self.stop(job, 8), 138)
+        at_end.call_args[0][0]()
+        self.assertEqual(self.job().restore().step, 7)
+
     def test_a_job_takes_the_name_of_a_folder(self):
         self.assertTrue(swell.Job(checkpoints=self.path("own"), env=swell.Env()).save(3, {}))
         self.assertEqual(swell.CheckpointManager(self.path("own")).latest(), 3)

@@ -49,6 +49,7 @@ class Saver:
         self.process_ends = False
         self.left = False
         self._has_copies = False
+        self._holds_last = False  # the copies are what is left of a state that the disk did not take
         self._write_seconds = 0.0
         self._stall_seconds = None
         self.saved_step = None
@@ -122,6 +123,7 @@ class Saver:
         saved = self._try(step, lambda: self._checkpoints.save(step, state, epoch=epoch, metrics=metrics))
         if saved and self._memory is not None:
             self._memory.drop_after(step)
+        self._holds_last = self.process_ends and not saved
         return saved
 
     def flush(self):
@@ -138,7 +140,8 @@ class Saver:
             self.remove_copies()
 
     def keep(self, copy):
-        """Writes the copy to disk in the background, if the process before this one had left that to the agent."""
+        """The training continues from the copy, which goes to disk if the process before had left that to the agent."""
+        self.remove_copies_at_the_end()
         if self._found_left and not self.busy:
             self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
             self._thread.start()
@@ -149,7 +152,7 @@ class Saver:
             at_clean_exit(self.remove_copies)
 
     def remove_copies(self):
-        if not self.left:
+        if not self.left and not self._holds_last:
             self._withdraw()
             self._memory.remove()
 

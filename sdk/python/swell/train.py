@@ -234,11 +234,12 @@ class Job:
             found, self._received = self._received, None
             self._saved_step = None
             return found
-        found = self._newest()
+        found, on_disk = self._newest()
         self._scalars.begin(1 if found is None else found.step + 1)
         if found is None:
             return None
-        self._saved_step = self.progress.step = found.step
+        self.progress.step = found.step
+        self._saved_step = found.step if on_disk else None
         state = found.state
         if isinstance(state, dict) and state.get("format") == _FORMAT:
             if len(state["random"]) == self.env.world:
@@ -251,9 +252,9 @@ class Job:
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
 
     def _newest(self):
-        """The newest good state that any rank finds in memory or rank 0 on disk. All ranks get it."""
+        """(newest good state that any rank finds in memory or rank 0 on disk, whether on disk). All ranks get it."""
         if self._memory is None:
-            return self._broadcast(self._reported(self.checkpoints.load()) if self.env.leader else None)
+            return self._broadcast(self._reported(self.checkpoints.load()) if self.env.leader else None), True
         self._memory.run = self._broadcast(self.checkpoints.run() if self.env.leader else None)
         own = []
         copy = self._memory.newest()
@@ -268,8 +269,8 @@ class Job:
                 found = self._read_copy(copy) if in_memory else self._read_checkpoint(step)
             found = self._broadcast(found, -rank)
             if found is not None:
-                return found
-        return None
+                return found, not in_memory
+        return None, False
 
     def _read_copy(self, copy):
         try:
