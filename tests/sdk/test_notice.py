@@ -42,6 +42,19 @@ print("still here", notice.requested, flush=True)
 """
 
 
+_REPLACED = """
+import os, signal, swell
+def leave(*_):
+    raise SystemExit(0)
+{before}
+notice = swell.Notice(hold=False)
+{between}
+notice.hold()
+notice.hold()
+os.kill(os.getpid(), signal.SIGTERM)
+print("still here", notice.requested, flush=True)
+"""
+
 _SPAWNS = """
 import multiprocessing, signal, swell
 
@@ -72,6 +85,20 @@ class NoticeProcessTest(support.FolderTest):
     def test_after_hold_a_signal_is_remembered(self):
         code, output = support.finish(support.start(self, ["-c", _HELD]))
         self.assertEqual((code, output), (0, "still here True\n"))
+
+    def test_a_handler_of_the_scripts_own_is_replaced_and_told_once(self):
+        own = "signal.signal(signal.SIGTERM, leave)"
+        for before, between, rank, told in (
+            (own, "", 0, 1), ("", own, 0, 1), ("", "", 0, 0), (own, "", 1, 0),
+            ("leave.__module__ = 'lightning.pytorch.trainer'", own, 0, 0),
+            ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "", 0, 0),
+        ):
+            with self.subTest(before=before, between=between, rank=rank):
+                script = _REPLACED.format(before=before, between=between)
+                code, output = support.finish(support.start(self, ["-c", script], RANK=rank, WORLD_SIZE=2))
+                self.assertEqual((code, output.splitlines()[-1]), (0, "still here True"))
+                said = "swell: the script's own handler of SIGTERM, leave, is not called any more"
+                self.assertEqual(output.count(said), told, output)
 
     def test_a_process_whose_parent_would_not_wait_for_its_save_says_so(self):
         for handled, told in ((False, 1), (True, 0)):

@@ -125,6 +125,7 @@ def _adapt_torch(notice):
             notice.note()
             raise_once(signum, frame)
 
+    on_signal.__module__ = "swell.launch"  # not "__main__", which would be a handler of the script's own
     processes._terminate_process_handler = on_signal
     close = processes.PContext.close
     grace = _grace_seconds()

@@ -16,6 +16,8 @@ What always holds:
   containers count as 143), even if native code waits for peers that never come.
 * A notice whose deadline passed before this process started was for an earlier process and is ignored.
 * If `torch.multiprocessing.spawn` started the process, `hold()` says on stderr that its parent waits for no save.
+* A handler of SIGTERM that the script has set before is replaced, and a message says so. Those of frameworks are
+  replaced without one.
 """
 
 import json
@@ -29,6 +31,7 @@ from datetime import datetime
 
 EXIT_NOTICED = 128 + signal.SIGTERM
 EXIT_NOT_SAVED = 138
+_FRAMEWORKS = {"accelerate", "lightning", "pytorch_lightning", "swell", "torch", "transformers"}
 
 
 class Notice:
@@ -46,6 +49,7 @@ class Notice:
         self._held = hold
         self._lock = threading.Lock()
         self._wake_writer = None
+        _tell_of_handler()
         if hold:
             signal.signal(signal.SIGTERM, self._on_signal)
         elif os.getpid() != 1:
@@ -87,14 +91,13 @@ class Notice:
         """From now on a notice sets `requested` and does not end the process, because there is work to save."""
         with self._lock:
             self._held = True
+        _tell_of_handler()
         signal.signal(signal.SIGTERM, self._on_signal)
-        if os.environ.get("RANK", "0") == "0" and _parent_ends_first():
-            sys.stderr.write(
-                "swell: multiprocessing started this process, and its parent ends on SIGTERM without waiting for a"
-                " save. Start the ranks with python -m swell.launch --nproc-per-node=N, not with"
-                " torch.multiprocessing.spawn\n"
+        if _parent_ends_first():
+            _tell(
+                "multiprocessing started this process, and its parent ends on SIGTERM without waiting for a save. "
+                "Start the ranks with python -m swell.launch --nproc-per-node=N, not with torch.multiprocessing.spawn"
             )
-            sys.stderr.flush()
         if self._wake_writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._wake_writer)
@@ -144,6 +147,25 @@ class Notice:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _tell(text):
+    if os.environ.get("RANK", "0") == "0":
+        sys.stderr.write(f"swell: {text}\n")
+        sys.stderr.flush()
+
+
+def _tell_of_handler():
+    handler = signal.getsignal(signal.SIGTERM)
+    own = isinstance(getattr(handler, "__self__", None), Notice)
+    if not callable(handler) or own or str(getattr(handler, "__module__", "")).split(".")[0] in _FRAMEWORKS:
+        return
+    name = getattr(handler, "__name__", type(handler).__name__)
+    _tell(
+        f"the script's own handler of SIGTERM, {name}, is not called any more: on SIGTERM, swell saves after the step "
+        "under way and exits with 143. If the handler is needed all the same, set it again after the first step, and "
+        "call job.notice.note() in it"
+    )
 
 
 def _parent_ends_first():
