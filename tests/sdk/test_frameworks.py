@@ -243,7 +243,7 @@ class FakeTest(support.FolderTest):
             with mock.patch("swell.report.complain") as complain, self.assertRaises(SystemExit) as end:
                 state.step_done(4)
             self.assertEqual(end.exception.code, 138)
-            complain.assert_called_once_with(f"checkpoint of step 4 not saved, training continues: {text}")
+            complain.assert_called_once_with(f"checkpoint of step 4 not saved, and the process ends: {text}")
             self.assertEqual(os.listdir(self.path("checkpoints")), [])
 
     def test_a_save_that_has_no_room_does_not_begin(self):

@@ -107,6 +107,13 @@ class PlainTest(support.FolderTest):
         complain.assert_called_once()
         self.assertIn("state['options'][0] is of type types.SimpleNamespace", complain.call_args[0][0])
 
+    def test_what_even_pickle_cannot_store_is_named(self):
+        state = {"format": "swell-job-1", "state": {"keep": {"schedule": {"by": lambda step: step}}}}
+        with mock.patch("swell.report.complain"), self.assertRaisesRegex(
+                TypeError, r"^the state cannot be saved: state\['keep'\]\['schedule'\]\['by'\] is of type "
+                           r"builtins.function, and pickle says: Can't .*<lambda>"):
+            encode(state)
+
     def test_checkpoints_of_older_versions_are_read(self):
         old = {"state": {"step": 5, "scale": numpy.float64(2.5)}, "random": [random_state.whole()]}
         back = decode("torch", by_pickle(old))

@@ -18,6 +18,22 @@ class SamplerTest(unittest.TestCase):
             with self.subTest(f"repeat with SWELL_TEST_SEED={seed}"):
                 self.run_case(random.Random(seed))
 
+    def test_wrong_arguments_are_named(self):
+        for arguments, text in (
+            ((0, 4), "length is 0: expected 1 or more"), ((4, 0), "batch_size is 0: expected 1 or more"),
+            ((4, 4, 0, 2, 2), "rank is 2 and world 2: expected a rank of 0 to 1"),
+            ((4, 4, 0, 0, 1, True, None, "ranks"), "batch_of is 'ranks': expected job, rank, goodput"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, f"^{text}"):
+                ResumableDistributedSampler(*arguments)
+
+    def test_a_state_of_other_data_is_refused_in_words(self):
+        state = ResumableDistributedSampler(100, 4).state_dict()
+        with self.assertRaisesRegex(ValueError, "^the dataset had 100 records in the run that saved, and has 200 now$"):
+            ResumableDistributedSampler(200, 4).load_state_dict(state)
+        with self.assertRaisesRegex(ValueError, "^shuffle was True in the run that saved, and is False now$"):
+            ResumableDistributedSampler(100, 4, shuffle=False).load_state_dict(state)
+
     def run_case(self, rng):
         length, batch_size, seed = rng.randint(1, 200), rng.randint(1, 40), rng.randrange(1000)
         state, visited, orders = None, [], []

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import unittest
+from datetime import timedelta
 from unittest import mock
 
 import support
@@ -98,6 +99,9 @@ class SavingTest(support.FolderTest):
         for seconds in ("5", -1, float("nan")):
             with self.subTest(seconds=seconds), self.assertRaisesRegex(ValueError, "^checkpoint_seconds=.*: expected"):
                 self.job(checkpoint_seconds=seconds)
+
+    def test_a_timeout_may_be_a_number_of_seconds(self):
+        self.assertEqual(self.job(timeout=90)._timeout, self.job(timeout=timedelta(seconds=90))._timeout)
 
     def restored(self):
         """A job that continues from a copy of step 7, of which the disk has nothing."""

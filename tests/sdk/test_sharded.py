@@ -103,7 +103,7 @@ class ShardedTest(support.FolderTest):
 
     def test_what_cannot_be_saved_stops_no_rank(self):
         output = self.train(138, "job", NOTICE_AT=4, UNSAVEABLE=1)
-        self.assertRegex(output, "checkpoint of step 4 not saved, training continues: .*pickle")
+        self.assertRegex(output, "checkpoint of step 4 not saved, and the process ends: .*pickle")
         self.assertEqual(os.listdir(self.path("job")), [])
 
     def test_a_save_that_fails_is_reported_and_stops_with_138(self):
@@ -113,7 +113,7 @@ class ShardedTest(support.FolderTest):
             pass
         report = self.path("report", "r.json")
         output = self.train(138, os.path.join("job", "in"), NOTICE_AT=4, SWELL_REPORT_FILE=report)
-        self.assertIn("checkpoint of step 4 not saved, training continues: Not a directory", output)
+        self.assertIn("checkpoint of step 4 not saved, and the process ends: Not a directory", output)
         with open(report, encoding="utf-8") as file:
             self.assertEqual(json.load(file)["saveError"]["step"], 4)
 

@@ -233,13 +233,13 @@ def _step_done(job, step, save, name):
     if wanted == "continue":
         return
     with job.saving():
-        saved = _save(job, step, save, name)
+        saved = _save(job, step, save, name, ends=wanted == "stop")
     if wanted == "stop":
         job.leave(step, saved)
 
 
-def _save(job, step, save, name):
-    """`save(path)` writes a file or a folder, on all ranks. True on every rank if all is well."""
+def _save(job, step, save, name, ends):
+    """`save(path)` writes a file or a folder, on all ranks. True on every rank if all is well. `ends`: the process."""
     temporary = os.path.join(job.checkpoints.dir, f"{TEMPORARY_PREFIX}{name}")
     # Each rank hears of an error before the next step, in which all ranks must take part.
     error = job.agree_on(_failure(_make_room, temporary) if job.env.leader else None)
@@ -250,8 +250,7 @@ def _save(job, step, save, name):
     error = job.agree_on(error)
     if error is not None and job.env.leader:
         _failure(_remove, temporary)  # a full disk needs the room
-        report.complain(f"checkpoint of step {step} not saved, training continues: {error}")
-        report.report_failed_save(step, error)
+        report.report_failed_save(step, error, ends=ends)
     elif job.env.leader:
         report.report_checkpoint(step, report.now())
     return error is None

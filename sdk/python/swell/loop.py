@@ -154,7 +154,8 @@ def _tell_of_gradients(job):
     report.complain(
         f"step {job.step + 1} ended without the step of an optimizer in keep: gradients that wait for another batch "
         "are in no checkpoint, and are lost when the job stops or changes size; to accumulate them, take one larger "
-        "batch apart within a step (the SDK's README, Accumulated gradients)"
+        "batch apart within a step (the SDK's README, Accumulated gradients). If a GradScaler left that step out, put "
+        "the GradScaler into keep, too"
     )
     return True
 

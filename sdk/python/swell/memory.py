@@ -265,7 +265,7 @@ def _check_room(folder, wanted):
     stat = os.statvfs(folder)
     free = min([stat.f_bavail * stat.f_frsize, _available(), *_cgroup_room()])
     if wanted > free // 2:
-        raise NoRoom(f"a copy needs {wanted >> 20} MiB, and {free >> 20} MiB of memory are free")
+        raise NoRoom(f"a copy needs {wanted >> 20} MiB, more than half of the {free >> 20} MiB of memory that are free")
 
 
 def _available():

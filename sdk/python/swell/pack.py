@@ -31,16 +31,13 @@ def write_state(state, sink):
     if sys.modules.get("torch") is None:
         _add(sink, "", pickle.dumps(state, protocol=4))
         return "pickle"
-    codec = "tensors"
     try:
         state = plain.flatten(state)
-    except plain.NotPlain as reason:
-        codec = "objects"
-        if str(reason) not in _reported:
-            _reported.add(str(reason))
-            report.complain(f"{reason}: the checkpoint needs pickle, and programs must trust it to read it")
+    except plain.NotPlain as found:
+        _save_objects(state, sink, str(found).replace("state['state']", "state", 1))  # within what a Job adds
+        return "objects"
     _save(state, sink)
-    return codec
+    return "tensors"
 
 
 def write_plain(state, sink):
@@ -67,6 +64,20 @@ def size_of(state):
         elif hasattr(value, "nbytes"):
             sizes[id(value)] = value.nbytes
     return sum(sizes.values())
+
+
+def _save_objects(state, sink, reason):
+    """`reason`: which of them is not plain."""
+    if reason not in _reported:
+        _reported.add(reason)
+        report.complain(
+            f"{reason}, which only pickle can store: torch.load reads this checkpoint with weights_only=False, so read "
+            "it from a folder that you trust"
+        )
+    try:
+        _save(state, sink)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(f"the state cannot be saved: {reason}, and pickle says: {error}") from error
 
 
 def _save(state, sink):

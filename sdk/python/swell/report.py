@@ -48,9 +48,16 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
         complain(f"cannot report the checkpoint of step {step}: {error}")
 
 
-def report_failed_save(step, reason, environ=None):
-    """The checkpoint that the report names stays the newest one."""
-    _update({"saveError": {"step": step, "reason": reason, "time": now()}}, environ)
+def report_failed_save(step, reason, folder=None, ends=False, environ=None):
+    """On stderr, and to the node agent: the checkpoint that the report names stays the newest one.
+
+    `folder`: of checkpoints, if the reason does not name it. `ends`: the process ends without that checkpoint.
+    """
+    then = "and the process ends" if ends else "training continues"
+    place = f" ({folder})" if folder else ""
+    complain(f"checkpoint of step {step} not saved, {then}: {reason}{place}")
+    whole = f"{folder}: {reason}" if folder else reason
+    _update({"saveError": {"step": step, "reason": whole, "time": now()}}, environ)
 
 
 def report_termination(step, saved=True, environ=None):

@@ -33,10 +33,13 @@ class ResumableDistributedSampler:
         (`Job.learning_rate`). The default comes from the job's manifest.
         """
         batch_of = batch_of or os.environ.get("SWELL_BATCH_OF") or "job"
-        if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in _BATCHES:
-            raise ValueError(
-                f"bad sampler: length={length} batch_size={batch_size} rank={rank} world={world} batch_of={batch_of}"
-            )
+        if length < 1 or batch_size < 1:
+            what = ("length", length) if length < 1 else ("batch_size", batch_size)
+            raise ValueError("%s is %s: expected 1 or more" % what)
+        if not 0 <= rank < world:
+            raise ValueError(f"rank is {rank} and world {world}: expected a rank of 0 to {world - 1}")
+        if batch_of not in _BATCHES:
+            raise ValueError(f"batch_of is {batch_of!r}: expected {', '.join(_BATCHES)} (or SWELL_BATCH_OF)")
         self.length = length
         self.batch_size = batch_size
         self.seed = seed
@@ -138,11 +141,11 @@ class ResumableDistributedSampler:
 
     def load_state_dict(self, state):
         # The order of records depends on these, and "position" is a position in that order.
-        for name in ("length", "shuffle"):
-            if state[name] != getattr(self, name):
-                raise ValueError(
-                    f"the checkpoint's {name} is {state[name]}, this run's is {getattr(self, name)}"
-                )
+        if state["length"] != self.length:
+            before = state["length"]
+            raise ValueError(f"the dataset had {before} records in the run that saved, and has {self.length} now")
+        if state["shuffle"] != self.shuffle:
+            raise ValueError(f"shuffle was {state['shuffle']} in the run that saved, and is {self.shuffle} now")
         self.seed = state["seed"]
         self.epoch = state["epoch"]
         self.position = state["position"]

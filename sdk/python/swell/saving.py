@@ -216,9 +216,7 @@ class Saver:
                     os.remove(self._persist_file)
 
     def _report(self, step, error):
-        reason = error.strerror or str(error)
-        report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
-        report.report_failed_save(step, f"{self._checkpoints.dir}: {reason}")
+        report.report_failed_save(step, error.strerror or str(error), self._checkpoints.dir, self.process_ends)
 
     def _explain_once(self, error):
         if self._stall_seconds is None:

@@ -46,6 +46,7 @@ class Sharded:
         self.dir = os.path.abspath(dir or job.checkpoints.dir)
         self.keep = max(1, keep)
         self.saved_step = None
+        self._ends = False  # the process does, after the save under way
 
     def restore(self):
         """Loads the newest good checkpoint into model and optimizer. Returns its `extra`, or None if there is none."""
@@ -87,6 +88,7 @@ class Sharded:
         self._job.progress.enter("step", step)
         self._job.note_step(step, records)
         wanted = self._job.wanted()
+        self._ends = wanted == "stop"
         if wanted != "continue" and self.saved_step != step:
             self.save(step, extra)
         if wanted == "stop":
@@ -190,8 +192,7 @@ class Sharded:
         texts = self._job.gather(None if error is None else (getattr(error, "strerror", None) or str(error)))
         texts = [text.splitlines()[0] for text in texts if text]
         if texts and self._job.env.leader:
-            report.complain(f"checkpoint of step {step} not saved, training continues: {texts[0]}")
-            report.report_failed_save(step, f"{self.dir}: {texts[0]}")
+            report.report_failed_save(step, texts[0], self.dir, self._ends)
         return not texts
 
     def _problem(self, folder):

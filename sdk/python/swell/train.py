@@ -64,7 +64,7 @@ class Job:
         """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
         `checkpoints`: a folder, or a `CheckpointManager`; the default is SWELL_CHECKPOINT_DIR, else `./checkpoints`.
-        `timeout`: of torch's collectives, and of the wait for the replacement of a member that was lost.
+        `timeout`: of torch's collectives, and of the wait for a member that replaces a lost one; timedelta or seconds.
         `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
         job's manifest (`spec.checkpoint.intervalSeconds`); without either, from the measured cost of a save
         (`swell.saving`). With 0 the job saves only when it must stop.
@@ -87,7 +87,7 @@ class Job:
         self.weight = Weight()  # of the current step of `batches`
         self._step_guard = StepGuard()
         self.backend = backend
-        self._timeout = timeout
+        self._timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
         self._flag = None
         self._wrappers, self._rates = [], []
         self._group = None
