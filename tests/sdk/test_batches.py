@@ -164,6 +164,21 @@ class FinishTest(support.FolderTest):
             self.assertEqual(job.checkpoints.dir, self.path("checkpoints", name))
             self.assertEqual(job.checkpoints.steps(), [6, 5, 4, 3])
 
+    def test_checkpoints_in_a_form_of_the_scripts_own_need_no_folder(self):
+        saved = []
+        form = SimpleNamespace(load=lambda: None, save=lambda step, state, epoch, metrics: saved.append(step))
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        job = swell.Job(env=swell.Env(), checkpoints=form)
+        begin = functools.partial(job.batches, [1.0] * 4, 1, 1, {"kept": Kept()})
+        self.assertEqual(len(list(begin())), 4)
+        self.assertEqual(saved, [4])
+        with self.assertRaisesRegex(RuntimeError, "an earlier loop of job.batches ended"):
+            next(begin())
+        with self.assertRaisesRegex(RuntimeError, "^name='fold-1': it would be the name of a folder"):
+            next(begin(name="fold-1"))
+        with self.assertRaisesRegex(ValueError, r"^name=\['fold-1'\]: expected letters"):
+            next(begin(name=["fold-1"]))
+
     def test_several_loops_resume_where_they_were(self):
         def train(stop_in=None):
             job, done = self.job(), []

@@ -26,6 +26,7 @@ import sys
 from collections import deque
 
 from swell import report
+from swell.checkpoint import CheckpointManager
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
@@ -162,14 +163,19 @@ def _tell_of_gradients(job):
 
 def _begin(job, name):
     """Each of several loops has a folder of its own, in which a resumed run finds the end of those before."""
-    if name in job._loops if name else job.checkpoints.dir in job._loops.values():
+    if name is not None:
+        _check_name(job, name)
+    if name in job._loops if name is not None else job._place() in job._loops.values():
         # It would find that end, and train nothing.
         raise RuntimeError(
             "an earlier loop of job.batches ended in this folder of checkpoints: give each of several loops a name, "
             'job.batches(..., name="fold-1")'
         )
-    if name is None:
-        return
+    if name is not None:
+        job._begin_loop(name)
+
+
+def _check_name(job, name):
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(f"name={name!r:.80}: expected letters, digits, dots and dashes: it is the name of a folder")
     if job.env.elastic or (job.env.distributed and not job.env.under_agent):
@@ -178,7 +184,11 @@ def _begin(job, name):
             f"name={name!r}: a rank that joins while others train cannot skip the loops that they have done; start "
             "the script with python -m swell.launch, or a job for each loop"
         )
-    job._begin_loop(name)
+    if not isinstance(job.checkpoints, CheckpointManager):
+        raise RuntimeError(
+            f"name={name!r}: it would be the name of a folder, and the checkpoints of this job are in a form of the "
+            "script's own; give Job(checkpoints=) a folder, or start a job for each loop"
+        )
 
 
 def _check_counts(batch_size, epochs):

@@ -80,7 +80,7 @@ class Job:
         self.epoch = 0  # the epoch that `batches` is in
         self.epoch_ends = False  # the step of `batches` under way is the last of its epoch
         self.finishing = False  # the step of `batches` under way is the last
-        self._loops = {}  # of `batches` that ended: {name: folder of checkpoints}
+        self._loops = {}  # of `batches` that ended: {name: place of its checkpoints}
         self._above = None  # checkpoints and folder of curves above those of loops with names
         self.metrics = {}  # the last values given to `log`
         self._not_finite_since = None  # the step at which one of them was not finite first
@@ -428,9 +428,13 @@ class Job:
 
     def _end_loop(self, name):
         """Called by `batches`. What the script shows after a loop with a name is of the next loop."""
-        self._loops[name] = self.checkpoints.dir
+        self._loops[name] = self._place()
         if name is not None:
             self._optimizers = []
+
+    def _place(self):
+        """The folder of the checkpoints; those in a form of the script's own may have none."""
+        return getattr(self.checkpoints, "dir", self.checkpoints)
 
     def _hold_back(self, things):
         """Called by `batches`: in a step that must be repeated, these do nothing."""
