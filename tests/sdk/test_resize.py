@@ -198,8 +198,12 @@ class GroupTest(unittest.TestCase):
 
 class LauncherTest(unittest.TestCase):
     def test_an_address_of_the_scripts_own_is_told(self):
-        env = swell.Env(world=2, under_agent=True, master_addr="127.0.0.1", master_port=support.free_port())
-        text = f"^nobody listens at MASTER_ADDR:MASTER_PORT, 127.0.0.1:{env.master_port}: the launcher sets both"
+        held = socket.socket()  # so that nobody else listens there
+        self.addCleanup(held.close)
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        env = swell.Env(world=2, under_agent=True, master_addr="127.0.0.1", master_port=port)
+        text = f"^nobody listens at MASTER_ADDR:MASTER_PORT, 127.0.0.1:{port}: the launcher sets both"
         with mock.patch.dict(os.environ, {"TORCHELASTIC_USE_AGENT_STORE": "True"}):
             with self.assertRaisesRegex(RuntimeError, text):
                 resize.init_group(env, "gloo", None)
