@@ -34,6 +34,11 @@ export function sortKey(time: string): string {
   return match ? `${match[1]}.${(match[2] ?? '').padEnd(9, '0')}` : time;
 }
 
+// The thousandths of a second behind a clock: ".123", or nothing.
+export function fractionOf(time: string): string {
+  return /\.\d{1,3}/.exec(time)?.[0] ?? '';
+}
+
 // By time; lines of one pod keep their order.
 export function merge(old: LogLine[], more: LogLine[]): LogLine[] {
   if (more.length === 0) return old;

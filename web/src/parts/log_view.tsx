@@ -3,7 +3,7 @@ import type { CSSProperties } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { pieces, plainText } from '../lib/ansi.ts';
 import { attemptsOf, chooseParts, markOf, membersOf, titleOf } from '../lib/log_parts.ts';
-import type { LogLine } from '../lib/logs.ts';
+import { fractionOf, type LogLine } from '../lib/logs.ts';
 import { download } from '../lib/rows.ts';
 import { clock, dateTime, plural } from '../lib/format.ts';
 import type { JobMember, LogPart } from '../lib/types.ts';
@@ -28,7 +28,7 @@ function attemptText(parts: LogPart[], attempt: number): string {
   let end = '';
   if (results.length === 1) end = `, ${results[0]}`;
   else if (own.some((part) => part.running)) end = ', now';
-  return `Attempt ${attempt}${begin ? `, ${clock(begin)}` : ''}${end}`;
+  return `Attempt ${attempt}${begin ? `, ${dateTime(begin).slice(5, 16)}` : ''}${end}`;
 }
 
 // One member's logs have a title each; among several members each line is marked.
@@ -137,7 +137,7 @@ function Line({ line, look, style }: { line: LogLine; look: Look; style: CSSProp
       {look.times && (
         <time class="muted" dateTime={line.time} title={dateTime(line.time)}>
           {clock(line.time)}
-          {line.time.slice(19, 23).padEnd(5)}
+          {fractionOf(line.time).padEnd(5)}
         </time>
       )}
       <Pieces text={line.text} />

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
-import { merge, parseLine, readLines, underWay } from '../../src/lib/logs.ts';
+import { fractionOf, merge, parseLine, readLines, underWay } from '../../src/lib/logs.ts';
 import type { LogPart } from '../../src/lib/types.ts';
 
 test('colours of a log line become styles, and other control characters nothing', () => {
@@ -23,6 +23,23 @@ test('colours of a log line become styles, and other control characters nothing'
   assert.equal(plainText('\u001b[32mok\u001b[m\u001b]0;title\u0007'), 'ok');
 });
 
+test('what follows a sequence of any form is shown, and nothing of the sequence', () => {
+  const esc = '\u001b';
+  assert.equal(plainText(`${esc}]0;title${esc}\\after`), 'after');
+  assert.equal(plainText(`see ${esc}]8;;http://a/b${esc}\\the page${esc}]8;;${esc}\\ now`), 'see the page now');
+  assert.equal(plainText(`${esc}]8;;http://a${esc}[31mred`), 'red');
+  assert.equal(plainText(`one${esc}]0;never ended`), 'one');
+  assert.equal(plainText(`${esc}Pq#0${esc}\\a${esc}_x\u0007b`), 'ab');
+  assert.equal(plainText(`${esc}[?25l${esc}[2 q10%${esc}[K${esc}[?25h`), '10%');
+  assert.equal(plainText(`${esc}(B${esc}7bold${esc}8${esc}=`), 'bold');
+  assert.equal(plainText(`cut${esc}[3`), 'cut');
+  const style = (line: string) => pieces(line).at(-1)?.style;
+  assert.equal(style(`${esc}[38:2::255:31:1mred`), 'ansi-red');
+  assert.equal(style(`${esc}[38:5:31mcyan`), 'ansi-cyan');
+  assert.equal(style(`${esc}[32m${esc}[4:3m${esc}[58;5;31mgreen`), 'ansi-green');
+  assert.equal(style(`${esc}[31m${esc}[>4;2mred`), 'ansi-red');
+});
+
 test('a line that is drawn again shows what was drawn last', async () => {
   const text = (line: string) => parseLine('a', line, 0).text;
   assert.equal(text('2026-01-01T00:00:00Z 10%\r50%\r100%'), '100%');
@@ -38,6 +55,12 @@ test('a line that is drawn again shows what was drawn last', async () => {
   });
   await readLines(body, (lines, rest) => said.push(`${lines.join('|')} > ${rest}`));
   assert.deepEqual(said, ['T one > T 1', ' > T 10%', ' > T 20%\r', ' > 30%', '30% > last', 'last > ']);
+});
+
+test('a clock with thousandths has no more than the line knows', () => {
+  assert.equal(fractionOf('2026-01-01T00:00:03.123456789Z'), '.123');
+  assert.equal(fractionOf('2026-01-01T00:00:03.1Z'), '.1');
+  assert.equal(fractionOf('2026-01-01T00:00:03Z'), '');
 });
 
 test('merged logs are in order of time, and lines of a pod keep theirs', () => {
