@@ -172,10 +172,35 @@ export function jobObject(form: JobForm): KubeObject {
   };
 }
 
+type Labels = Record<string, string>;
+interface BatchSpec {
+  manualSelector?: boolean;
+  template?: { metadata?: { labels?: Labels } };
+}
+
+// By these labels Kubernetes tells the pods of its Jobs apart. It gives each Job its own.
+const OWN_LABELS = /^(?:batch\.kubernetes\.io\/)?(?:controller-uid|job-name)$/;
+const othersOf = (labels: Labels) =>
+  Object.fromEntries(Object.entries(labels).filter(([key]) => !OWN_LABELS.test(key)));
+
+function asNewBatchJob(object: KubeObject): KubeObject {
+  const { selector: _, template, ...spec } = object.spec as BatchSpec & { selector?: unknown };
+  const { labels, ...metadata } = template?.metadata ?? {};
+  const pod = { ...template, metadata: { ...metadata, labels: othersOf(labels ?? {}) } };
+  const own = object.metadata?.labels;
+  return {
+    ...object,
+    metadata: { ...object.metadata, ...(own ? { labels: othersOf(own) } : {}) },
+    spec: { ...spec, template: pod },
+  };
+}
+
 // An object as a new one: without what the server wrote.
 export function asNew(object: KubeObject, name: string): KubeObject {
-  const { status: _, ...rest } = object;
-  const old = object.metadata ?? {};
+  const isBatch = object.kind === 'Job' && object.apiVersion?.startsWith('batch/');
+  const chosen = isBatch && !(object.spec as BatchSpec | undefined)?.manualSelector;
+  const { status: _, ...rest } = chosen ? asNewBatchJob(object) : object;
+  const old = rest.metadata ?? {};
   return {
     ...rest,
     metadata: {

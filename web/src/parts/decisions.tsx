@@ -11,7 +11,9 @@ export function hrefOfObject(ref: ObjectRef): string | undefined {
   if (!ref.namespace || /^(?:Pod|PodGroup|Service|ConfigMap|Secret|PersistentVolumeClaim)$/.test(ref.kind))
     return undefined;
   if (/^Cron(?:Job)?$/.test(ref.kind)) return hrefOf.cron({ namespace: ref.namespace, name: ref.name, kind: ref.kind });
-  return /Job$/.test(ref.kind) ? hrefOf.job({ namespace: ref.namespace, name: ref.name, kind: ref.kind }) : undefined;
+  return /(?:Job|Workload)$/.test(ref.kind)
+    ? hrefOf.job({ namespace: ref.namespace, name: ref.name, kind: ref.kind })
+    : undefined;
 }
 export function ObjectLink({ object }: { object: ObjectRef | string }) {
   if (typeof object === 'string') return <span class="cut">{object}</span>;

@@ -90,6 +90,8 @@ const ROLES: Record<string, string> = {
   PaddleJob: 'paddleReplicaSpecs',
   JAXJob: 'jaxReplicaSpecs',
   MPIJob: 'mpiReplicaSpecs',
+  XDLJob: 'xdlReplicaSpecs',
+  MarsJob: 'marsReplicaSpecs',
   ElasticDLJob: 'elasticdlReplicaSpecs',
 };
 
@@ -114,6 +116,29 @@ export function elasticRole(
   return { field, role, replicas: roles[role]?.replicas ?? 1, others };
 }
 
+// Those that do not change with the size, and the change that gives the others this number.
+export interface Resizing {
+  others: number;
+  patch: (replicas: number) => Record<string, unknown>;
+}
+export function resizing(object: KubeObject): Resizing | undefined {
+  // Kubernetes' own Job has no roles: so many of its pods run at once.
+  if (object.kind === 'Job' && groupOf(object.apiVersion ?? '') === 'batch')
+    return { others: 0, patch: (replicas) => ({ spec: { parallelism: replicas } }) };
+  const found = elasticRole(object);
+  if (!found) return undefined;
+  const { field, role, others } = found;
+  return { others, patch: (replicas) => ({ spec: { [field]: { [role]: { replicas } } } }) };
+}
+
+// undefined: a size can be asked for.
+export function wrongSize(text: string, { min, max }: WorkloadRow['members']): string | undefined {
+  if (!/^\d+$/.test(text.trim())) return 'Enter a whole number.';
+  if (min === null || min === undefined || max === null || max === undefined || min === max) return undefined;
+  if (Number(text) < min) return `The job needs at least ${min} members.`;
+  return Number(text) > max ? `The job can have at most ${max} members.` : undefined;
+}
+
 function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
   const [size, setSize] = useState(String(job.members.requested));
   const [wrongs, setWrongs] = useWrongs();
@@ -122,27 +147,24 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
   const submit = async () => {
     const found = new Wrongs();
     const wanted = Number(size);
-    if (!/^\d+$/.test(size.trim())) found.add('size', 'Enter a whole number.');
-    else if (min !== null && min !== undefined && wanted < min)
-      found.add('size', `The job needs at least ${min} members.`);
-    else if (max !== null && max !== undefined && wanted > max)
-      found.add('size', `The job can have at most ${max} members.`);
+    const wrong = wrongSize(size, job.members);
+    if (wrong) found.add('size', wrong);
     setWrongs(found);
     if (found.any) return;
     setBusy(true);
     try {
       const object = await kube.get<KubeObject>(pathOf(job));
-      const role = elasticRole(object);
-      if (!role) throw new Error(`A ${job.kind} has no role that could be resized.`);
-      if (wanted < role.others) {
-        found.add('size', `The job's other roles have ${plural(role.others, 'member')}.`);
+      const sizes = resizing(object);
+      if (!sizes) throw new Error(`A ${job.kind} has no role that could be resized.`);
+      if (wanted < sizes.others) {
+        found.add('size', `The job's other roles have ${plural(sizes.others, 'member')}.`);
         setWrongs(found);
         setBusy(false);
         return;
       }
       await kube.patch(pathOf(job), {
         metadata: { resourceVersion: object.metadata?.resourceVersion },
-        spec: { [role.field]: { [role.role]: { replicas: wanted - role.others } } },
+        ...sizes.patch(wanted - sizes.others),
       });
       toast(`Workload ${job.name} is being resized to ${plural(wanted, 'member')}.`);
       done();
@@ -173,7 +195,7 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
         onInput={setSize}
         wrongs={wrongs}
         help={
-          min !== null && min !== undefined
+          min !== null && min !== undefined && min !== max
             ? `From ${min} to ${max ?? job.members.requested}. The job continues while its size changes.`
             : undefined
         }

@@ -39,7 +39,13 @@ const PLURALS: Record<string, string> = {
   PaddleJob: 'paddlejobs',
   JAXJob: 'jaxjobs',
   MPIJob: 'mpijobs',
+  XDLJob: 'xdljobs',
+  MarsJob: 'marsjobs',
   ElasticDLJob: 'elasticdljobs',
+  TrainingWorkload: 'trainingworkloads',
+  InteractiveWorkload: 'interactiveworkloads',
+  DistributedWorkload: 'distributedworkloads',
+  InferenceWorkload: 'inferenceworkloads',
   TrainJob: 'trainjobs',
   Job: 'jobs',
 };
@@ -306,7 +312,7 @@ export function Plan({ plan, error }: { plan?: PlanData; error?: string }) {
   );
 }
 
-function collectionOf(yaml: string, object?: KubeObject): string {
+export function collectionOf(yaml: string, object?: KubeObject): string {
   const of = (key: string) => new RegExp(`^${key}: *["']?([^\\s"'#]+)`, 'm').exec(yaml)?.[1] ?? '';
   const kind = object?.kind ?? of('kind');
   const apiVersion = object?.apiVersion ?? of('apiVersion');

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, objectPath, query } from '../../src/lib/api.ts';
+import { hrefOfObject } from '../../src/parts/decisions.tsx';
 import { checkName, fieldFor, readNumber, wrongsOf } from '../../src/parts/dialog.tsx';
+import { collectionOf } from '../../src/parts/submit_form.tsx';
 import { poolPatch } from '../../src/screens/pools.tsx';
-import { elasticRole, suspendPatch } from '../../src/parts/job_actions.tsx';
+import { elasticRole, resizing, suspendPatch, wrongSize } from '../../src/parts/job_actions.tsx';
 
 const FIELDS = ['metadata.name', 'spec.nodePools.0.resources.gpu.quota', 'spec.nodePools.0.name', 'spec.parent'];
 
@@ -67,7 +69,48 @@ test('the role that is resized is the elastic one', () => {
     elasticRole({ kind: 'MPIJob', spec: { mpiReplicaSpecs: { Launcher: {}, Worker: { replicas: 2 } } } }),
     { field: 'mpiReplicaSpecs', role: 'Worker', replicas: 2, others: 1 },
   );
+  for (const [kind, field] of [
+    ['XDLJob', 'xdlReplicaSpecs'],
+    ['MarsJob', 'marsReplicaSpecs'],
+  ] as const)
+    assert.deepEqual(elasticRole({ kind, spec: { [field]: { Scheduler: {}, Worker: { replicas: 2 } } } }), {
+      field,
+      role: 'Worker',
+      replicas: 2,
+      others: 1,
+    });
   assert.equal(elasticRole({ kind: 'Job', spec: {} }), undefined);
+});
+
+test('another size is written where the kind has it, and a Job has no bounds', () => {
+  const job = { apiVersion: 'batch/v1', kind: 'Job', spec: { parallelism: 2 } };
+  assert.deepEqual(resizing(job)?.patch(3), { spec: { parallelism: 3 } });
+  const roles = { Master: { replicas: 1 }, Worker: { replicas: 2 } };
+  const torch = resizing({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: roles } });
+  assert.equal(torch?.others, 1);
+  assert.deepEqual(torch?.patch(3), { spec: { pytorchReplicaSpecs: { Worker: { replicas: 3 } } } });
+  assert.equal(resizing({ apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', spec: { tasks: [] } }), undefined);
+  const members = { running: 2, requested: 2, min: 2, max: 4 };
+  assert.deepEqual(
+    ['x', '1', '3', '5'].map((size) => wrongSize(size, members) !== undefined),
+    [true, true, false, true],
+  );
+  assert.equal(wrongSize('5', { ...members, max: 2 }), undefined);
+});
+
+test('every kind of workload has a page, and a manifest of it can be sent', () => {
+  const kinds: [string, string, string][] = [
+    ['run.ai/v2alpha1', 'InferenceWorkload', 'inferenceworkloads'],
+    ['training.kubedl.io/v1alpha1', 'XDLJob', 'xdljobs'],
+    ['training.kubedl.io/v1alpha1', 'MarsJob', 'marsjobs'],
+    ['batch.volcano.sh/v1alpha1', 'Job', 'jobs'],
+  ];
+  for (const [apiVersion, kind, plural] of kinds) {
+    assert.equal(hrefOfObject({ kind, namespace: 'a', name: 'b' }), `/job?namespace=a&name=b&kind=${kind}`);
+    const yaml = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata:\n  name: b\n  namespace: a\n`;
+    assert.equal(collectionOf(yaml), `/apis/${apiVersion}/namespaces/a/${plural}`);
+  }
+  assert.equal(hrefOfObject({ kind: 'Pod', namespace: 'a', name: 'b' }), undefined);
 });
 
 test('an edited node pool keeps labels that the form does not show', () => {
