@@ -5,7 +5,7 @@ import { render, type ComponentType } from 'preact';
 import { session, startSession, unreached } from './lib/api.ts';
 import { startClock } from './lib/clock.ts';
 import { start, stop } from './lib/live.ts';
-import { place, startRouter } from './lib/router.ts';
+import { place, screenKey, startRouter } from './lib/router.ts';
 import { startTheme } from './lib/theme.ts';
 import { Empty, Head } from './parts/basic.tsx';
 import { Login, Reaching } from './parts/login.tsx';
@@ -59,9 +59,7 @@ function App() {
   const Screen = SCREENS[place.value.path] ?? NotFound;
   return (
     <Shell>
-      <Screen
-        key={place.value.path + (place.value.params.get('name') ?? '') + (place.value.params.get('namespace') ?? '')}
-      />
+      <Screen key={screenKey(place.value)} />
     </Shell>
   );
 }

@@ -124,6 +124,9 @@ export function isUnreached(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 502);
 }
 
+// A view says so of what is not there, or not the user's to see.
+export const isNotFound = (text: string | undefined): boolean => text !== undefined && /\bnot found\b/.test(text);
+
 // A cluster that starts, or a machine whose network changes, answers soon. Nobody has to log in again for that.
 async function untilAnswered(ask: () => Promise<Session>): Promise<Session> {
   for (let pause = RETRY_FIRST_MS; ; pause = Math.min(2 * pause, RETRY_MOST_MS)) {

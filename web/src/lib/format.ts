@@ -9,6 +9,14 @@ export function number(value: number | null | undefined): string {
   return rounded.toLocaleString('en-US', { maximumFractionDigits: 2 });
 }
 
+// A number as people type it: "1,000" as the pages write a thousand; any other comma is that of a decimal.
+export function plainNumber(text: string): string {
+  const trimmed = text.trim();
+  return /^[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/.test(trimmed)
+    ? trimmed.replaceAll(',', '')
+    : trimmed.replace(',', '.');
+}
+
 export function percent(part: number | null | undefined, whole: number | null | undefined): string {
   if (part === null || part === undefined || !whole) return NONE;
   return `${Math.round((part / whole) * 100)} %`;
@@ -112,6 +120,13 @@ export function dateTime(time: string | number | null | undefined): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
 }
 
+const DAY_MS = 86_400_000;
+
+// A moment among others that lie at most so far apart: with its day, where a clock alone does not tell them apart.
+export function moment(time: string | number, apartMs: number): string {
+  return apartMs > DAY_MS ? dateTime(time).slice(5, 16) : clock(time);
+}
+
 // The zone of all clocks on the pages: that of the browser.
 export const zoneHere = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -188,6 +203,11 @@ export function withoutCount(reason: string): string {
   );
 }
 
+// The server's texts have times in UTC; the pages show those of the reader.
+export function withClocks(text: string): string {
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => dateTime(time));
+}
+
 // Without what the word of the state says already.
 function withoutState(reason: string): string {
   return reason.replace(/^(\S+) cannot start: container \S+ waits with \S+: (?:Back-off pulling (?=image ))?/, '$1: ');
@@ -195,7 +215,7 @@ function withoutState(reason: string): string {
 
 // A member is named without its job, which the row names: what is left has room for the cause.
 export function reasonText({ reason, name, kind }: { reason?: string | null; name: string; kind: string }): string {
-  const said = withoutState(withoutCount(reason ?? ''));
+  const said = withClocks(withoutState(withoutCount(reason ?? '')));
   for (const prefix of [`${name}-`, `${kind} ${name} `]) {
     if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
   }

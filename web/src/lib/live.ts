@@ -164,10 +164,11 @@ function visibilityChanged(): void {
     hiddenTimer = window.setTimeout(() => {
       asleep = true;
       disconnect();
-      link.value = 'hidden';
+      if (!paused.peek()) link.value = 'hidden';
     }, HIDDEN_MS);
   } else if (asleep) {
     asleep = false;
+    if (paused.peek()) return;
     link.value = 'connecting';
     connect();
   }

@@ -1,4 +1,5 @@
 // The form of a project: what it begins with, what is wrong with it, and the object it makes. Pure.
+import { plainNumber } from './format.ts';
 import type { KubeObject, Member } from './types.ts';
 
 export interface PoolQuota {
@@ -85,7 +86,7 @@ export function formOf(object: KubeObject): ProjectForm {
 
 // undefined: empty. NaN: not an amount.
 export function amount(value: string): number | undefined {
-  const trimmed = value.trim().replace(',', '.');
+  const trimmed = plainNumber(value);
   if (trimmed === '') return undefined;
   if (/^(?:unlimited|no limit|-1|∞)$/i.test(trimmed)) return -1;
   return /^\d+(?:\.\d+)?$/.test(trimmed) ? Number(trimmed) : NaN;

@@ -13,6 +13,11 @@ export const place = signal<Place>(
   typeof location === 'undefined' ? { path: '/', params: new URLSearchParams() } : read(),
 );
 
+// What another screen, or the same screen of another object, begins anew.
+export function screenKey({ path, params }: Place): string {
+  return [path, ...['namespace', 'name', 'kind'].map((key) => params.get(key) ?? '')].join(' ');
+}
+
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
     place.value = read();
@@ -37,11 +42,11 @@ export function startRouter(): void {
 }
 
 export function go(href: string, replace = false): void {
-  const before = location.pathname;
+  const before = screenKey(place.peek());
   if (replace) history.replaceState(null, '', href);
   else if (href !== location.pathname + location.search) history.pushState(null, '', href);
   place.value = read();
-  if (before !== location.pathname) {
+  if (before !== screenKey(place.peek())) {
     window.scrollTo(0, 0);
     document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true });
   }

@@ -295,10 +295,15 @@ export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
 
 const STEPS: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
 
+// The tab that the address names; the first, if the page has no such tab.
+export function chosenTab(tabs: [string, string][], named = param('tab')): string {
+  return tabs.some(([key]) => key === named) ? named : (tabs[0]?.[0] ?? '');
+}
+
 // The tabs of a page; the chosen one is in the address.
-export function Tabs({ tabs, first }: { tabs: [string, string][]; first: string }) {
-  const named = param('tab');
-  const chosen = tabs.some(([key]) => key === named) ? named : first;
+export function Tabs({ tabs }: { tabs: [string, string][] }) {
+  const first = tabs[0]?.[0];
+  const chosen = chosenTab(tabs);
   const list = useRef<HTMLDivElement>(null);
   // On a phone the tabs are wider than the page.
   useEffect(() => {
@@ -336,9 +341,9 @@ export function Tabs({ tabs, first }: { tabs: [string, string][]; first: string 
     </div>
   );
 }
-export function TabPanel({ children, first }: Children & { first: string }) {
+export function TabPanel({ children, tabs }: Children & { tabs: [string, string][] }) {
   return (
-    <div role="tabpanel" id="tab-panel" class="stack" aria-labelledby={`tab-${param('tab') || first}`}>
+    <div role="tabpanel" id="tab-panel" class="stack" aria-labelledby={`tab-${chosenTab(tabs)}`}>
       {children}
     </div>
   );
@@ -397,6 +402,11 @@ export function Menu({
       setOpen(false);
       box.current?.querySelector('button')?.focus();
     }
+    // The browser moves the focus after this; a menu that it has left would cover the page.
+    if (event.key === 'Tab' && open)
+      setTimeout(() => {
+        if (!box.current?.contains(document.activeElement)) setOpen(false);
+      });
   };
   return (
     <div class="has-menu" ref={box} onKeyDown={keys}>

@@ -2,6 +2,7 @@
 import { render, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, errorText, type Cause } from '../lib/api.ts';
+import { plainNumber } from '../lib/format.ts';
 import { Button, Notice } from './basic.tsx';
 
 export function Dialog({
@@ -293,7 +294,7 @@ export function useWrongs(): [Wrongs, (wrongs: Wrongs) => void] {
 
 // A number of a form; undefined where the text is not a number.
 export function readNumber(text: string): number | undefined {
-  const trimmed = text.trim().replace(',', '.');
+  const trimmed = plainNumber(text);
   if (!/^-?\d+(\.\d+)?$/.test(trimmed)) return undefined;
   return Number(trimmed);
 }

@@ -56,6 +56,7 @@ export interface GridProps<T> {
   what?: [string, string]; // "job", "jobs"
 }
 
+const VALUES_MAX = 200; // of a column, in the menu of filters
 const ROW = 40;
 const OVERSCAN = 8;
 const CHECK_WIDTH = 40;
@@ -93,7 +94,15 @@ function FilterMenu<T>({
 }) {
   const [key, setKey] = useState('');
   const column = columns.find((one) => one.key === key);
-  const values = column ? distinct(rows, column.state ?? column.value).slice(0, 200) : [];
+  const all = column ? distinct(rows, column.state ?? column.value) : [];
+  const values = all.slice(0, VALUES_MAX);
+  // The button that was pressed is gone with its list: the keyboard continues in the other one.
+  const start = useRef<HTMLButtonElement>(null);
+  const before = useRef(key);
+  useEffect(() => {
+    if (before.current !== key) start.current?.focus();
+    before.current = key;
+  }, [key]);
   const picked = new Set(column ? (readFilters(choices, [key])[0]?.values ?? []) : []);
   const toggle = (value: string) => {
     const next = new Set(picked);
@@ -103,14 +112,14 @@ function FilterMenu<T>({
   return (
     <Menu text="Filter" icon="filter" label="Add a filter">
       {!column &&
-        columns.map((one) => (
-          <button type="button" key={one.key} onClick={() => setKey(one.key)}>
+        columns.map((one, at) => (
+          <button type="button" key={one.key} ref={at === 0 ? start : undefined} onClick={() => setKey(one.key)}>
             {one.title}
           </button>
         ))}
       {column && (
         <>
-          <button type="button" onClick={() => setKey('')}>
+          <button type="button" ref={start} onClick={() => setKey('')}>
             ‹ {column.title}
           </button>
           {values.map(({ value, count }) => (
@@ -120,6 +129,11 @@ function FilterMenu<T>({
               <span class="count">{number(count)}</span>
             </label>
           ))}
+          {all.length > values.length && (
+            <p class="muted small">
+              {number(all.length - values.length)} more are not listed: search for them in the table.
+            </p>
+          )}
         </>
       )}
     </Menu>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { errorText, kube } from '../lib/api.ts';
 import type { KubeObject } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
-import { Button, Card, Notice, copy, toast } from './basic.tsx';
+import { Button, Card, Notice, Skeleton, copy, toast } from './basic.tsx';
 import { mayAll, pathOf, type JobRef } from './job_actions.tsx';
 
 function Text({ text, edited, setEdited }: { text: string; edited?: string; setEdited: (text: string) => void }) {
@@ -66,7 +66,7 @@ export function Manifest({ of, what }: { of: JobRef & { uid: string }; what: str
         Copy
       </Button>
       {change && (
-        <Button icon="edit" onClick={() => setEdited(text)}>
+        <Button icon="edit" onClick={() => setEdited(text)} disabled={!text}>
           Edit
         </Button>
       )}
@@ -83,7 +83,7 @@ export function Manifest({ of, what }: { of: JobRef & { uid: string }; what: str
   return (
     <Card title="Manifest" right={edited === undefined ? toRead : toEdit}>
       {wrong && <Notice tone="bad">{wrong}</Notice>}
-      <Text text={text} edited={edited} setEdited={setEdited} />
+      {text ? <Text text={text} edited={edited} setEdited={setEdited} /> : !wrong && <Skeleton lines={8} />}
     </Card>
   );
 }

@@ -121,7 +121,8 @@ const FOUND_MAX = 12;
 
 // Mounted while the search has a text, so that its views are read only then.
 function Results({ text, chosen, onFound }: { text: string; chosen: number; onFound: (found: Found[]) => void }) {
-  const jobs = useView<Rows<WorkloadRow>>('workloads').data?.rows ?? [];
+  const workloads = useView<Rows<WorkloadRow>>('workloads');
+  const jobs = workloads.data?.rows ?? [];
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
   const nodes = useView<Rows<NodeRow>>('nodes').data?.rows ?? [];
   const pools = useView<Rows<PoolRow>>('nodepools').data?.rows ?? [];
@@ -155,8 +156,13 @@ function Results({ text, chosen, onFound }: { text: string; chosen: number; onFo
   const key = found.map((one) => one.href).join(' ');
   useEffect(() => onFound(found), [key]);
   return (
-    <div class="results" role="listbox" id="search-results" aria-label="Search results">
-      {found.length === 0 && <p class="muted">No matches.</p>}
+    <div
+      class="results"
+      role={found.length > 0 ? 'listbox' : 'status'}
+      id="search-results"
+      aria-label={found.length > 0 ? 'Search results' : undefined}
+    >
+      {found.length === 0 && <p class="muted">{workloads.data || workloads.error ? 'No matches.' : 'Searching …'}</p>}
       {found.map((one, index) => (
         <a
           key={one.href}
@@ -177,6 +183,7 @@ function Results({ text, chosen, onFound }: { text: string; chosen: number; onFo
 function Search() {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
+  const [count, setCount] = useState(0);
   const found = useRef<Found[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const close = () => {
@@ -216,7 +223,7 @@ function Search() {
         aria-label="Search jobs, projects and nodes"
         aria-expanded={text !== ''}
         aria-controls="search-results"
-        aria-activedescendant={text ? `result-${chosen}` : undefined}
+        aria-activedescendant={text && chosen < count ? `result-${chosen}` : undefined}
         placeholder="Search"
         value={text}
         autoComplete="off"
@@ -233,6 +240,7 @@ function Search() {
           chosen={chosen}
           onFound={(list) => {
             found.current = list;
+            setCount(list.length);
           }}
         />
       )}

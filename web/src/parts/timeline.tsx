@@ -1,6 +1,6 @@
 // Lanes of time: what state a job and each of its workers was in, with marks of what happened.
 import type { CSSProperties } from 'preact';
-import { clock, dateTime, span } from '../lib/format.ts';
+import { dateTime, moment, span } from '../lib/format.ts';
 import { now } from '../lib/clock.ts';
 import type { JobData } from '../lib/types.ts';
 import { ListTable, num } from './list_table.tsx';
@@ -46,8 +46,12 @@ class Axis {
   }
 
   at(time: string | number): number {
-    const moment = typeof time === 'number' ? time : Date.parse(time);
-    return Math.max(0, Math.min(100, ((moment - this.begin) / this.length) * 100));
+    const ms = typeof time === 'number' ? time : Date.parse(time);
+    return Math.max(0, Math.min(100, ((ms - this.begin) / this.length) * 100));
+  }
+
+  text(time: string | number): string {
+    return moment(time, this.length);
   }
 }
 
@@ -76,7 +80,7 @@ function Marks({ marks, axis }: { marks: JobData['marks']; axis: Axis }) {
       <span class="muted">Events</span>
       <div class="lane marks">
         {marks.map((mark, index) => {
-          const text = `${clock(mark.time)} ${mark.kind}: ${mark.text}`;
+          const text = `${axis.text(mark.time)} ${mark.kind}: ${mark.text}`;
           const tint = MARK_TINTS[mark.kind.toLowerCase()] ?? 'var(--accent)';
           const style = { left: `${axis.at(mark.time)}%`, '--tint': tint } as CSSProperties;
           return <button type="button" key={index} title={text} aria-label={text} style={style} />;
@@ -103,7 +107,7 @@ function Sizes({ sizes, axis }: { sizes: JobData['sizes']; axis: Axis }) {
         {sizes.map((size, index) => (
           <span
             key={index}
-            title={`${size.members} members from ${clock(size.time)}`}
+            title={`${size.members} members from ${axis.text(size.time)}`}
             style={styleOf(size.members, axis.at(size.time), axis.at(sizes[index + 1]?.time ?? axis.end))}
           />
         ))}
@@ -149,7 +153,7 @@ function Ticks({ axis }: { axis: Axis }) {
       <div class="lane axis">
         {Array.from({ length: count }, (_, tick) => (
           <span key={tick} style={{ left: `${(tick * 100) / (count - 1)}%` }}>
-            {clock(axis.begin + (axis.length * tick) / (count - 1))}
+            {axis.text(axis.begin + (axis.length * tick) / (count - 1))}
           </span>
         ))}
       </div>
@@ -173,14 +177,16 @@ function Attempts({ attempts, axis }: { attempts: JobData['attempts']; axis: Axi
   );
 }
 
-function Feed({ marks }: { marks: JobData['marks'] }) {
+function Feed({ marks, axis }: { marks: JobData['marks']; axis: Axis }) {
   if (marks.length === 0) return null;
   const newest = [...marks].reverse().slice(0, FEED_MAX);
   return (
     <ul class="feed">
       {newest.map((mark, index) => (
         <li key={index}>
-          <time dateTime={mark.time}>{clock(mark.time)}</time>
+          <time dateTime={mark.time} title={dateTime(mark.time)}>
+            {axis.text(mark.time)}
+          </time>
           <span>
             <strong>{mark.kind}</strong> {mark.text}
           </span>
@@ -227,7 +233,7 @@ export function Timeline({ job }: { job: JobData }) {
       )}
       {job.timeline.length === 0 && <p class="muted">{none}</p>}
       <Attempts attempts={job.attempts} axis={axis} />
-      <Feed marks={job.marks} />
+      <Feed marks={job.marks} axis={axis} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // Why a workload waits or ran as it did, or why a Cron starts no job: what swell why says.
-import { withoutCount } from '../lib/format.ts';
+import { withClocks, withoutCount } from '../lib/format.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { WhyData } from '../lib/types.ts';
 import { labelled, tablesOf, type TextTable } from '../lib/why_lines.ts';
@@ -62,13 +62,13 @@ export function WhyCard({ why, told }: { why: WhyData; told?: string }) {
   return (
     <Card title="Why">
       <div class="stack" style={{ gap: '12px' }}>
-        {!again && <p class="sentence">{why.sentence}</p>}
+        {!again && <p class="sentence">{withClocks(why.sentence)}</p>}
         {facts.length > 0 && (
           <dl class="lines">
             {facts.map(([label, text], index) => (
               <div key={index}>
                 <dt>{label}</dt>
-                <dd>{withoutCount(text)}</dd>
+                <dd>{withClocks(withoutCount(text))}</dd>
               </div>
             ))}
           </dl>

@@ -9,6 +9,7 @@ import { csv, download } from '../lib/rows.ts';
 import type { EventRow, OverviewData, PoolRow, ProjectRow, Rows, Series } from '../lib/types.ts';
 import { Button, Card, Head, Menu, Notice, ProjectName, Segments, Tile } from '../parts/basic.tsx';
 import { Chart, type ChartProps, type Curve, type Mark } from '../parts/chart.tsx';
+import { readNumber } from '../parts/dialog.tsx';
 import { ListTable, num } from '../parts/list_table.tsx';
 import {
   NO_PROJECT,
@@ -363,7 +364,7 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
 }
 
 function Consumption({ history, names, pool, all }: { history: History; names: string[]; pool: string; all: boolean }) {
-  const price = Number(param('price')) || 0;
+  const price = Math.max(0, readNumber(param('price')) ?? 0);
   const uses = usesOf(history, names, price, pool, all);
   const save = () => saveConsumption(uses, price);
   const right = (

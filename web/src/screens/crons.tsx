@@ -1,5 +1,5 @@
 // What starts workloads at the times of a schedule: KubeDL's Crons and Kubernetes' CronJobs.
-import { errorText, kube } from '../lib/api.ts';
+import { errorText, isNotFound, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
 import { dateTime, secondsSince, span, zoneText } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
@@ -19,6 +19,7 @@ import {
   TabPanel,
   Tabs,
   Waiting,
+  chosenTab,
   toast,
 } from '../parts/basic.tsx';
 import { confirm } from '../parts/dialog.tsx';
@@ -299,7 +300,6 @@ const TABS: [string, string][] = [
   ['events', 'Events'],
   ['yaml', 'YAML'],
 ];
-const FIRST_TAB = 'runs';
 
 export function CronPage() {
   const ref = { namespace: param('namespace'), name: param('name'), kind: param('kind') };
@@ -310,7 +310,7 @@ export function CronPage() {
   ];
   const { data } = view;
   if (!data) {
-    const state = view.error ? { data: null, error: view.error } : view;
+    const state = isNotFound(view.error) ? { data: null } : view;
     return (
       <Missing
         name={ref.name}
@@ -329,7 +329,7 @@ export function CronPage() {
       <span class="muted">{row.kind}</span>
     </>
   );
-  const tab = param('tab') || FIRST_TAB;
+  const tab = chosenTab(TABS);
   return (
     <>
       <Head title={row.name} crumbs={crumbs} badge={badge}>
@@ -344,8 +344,8 @@ export function CronPage() {
       <Card>
         <CronFacts row={row} />
       </Card>
-      <Tabs first={FIRST_TAB} tabs={TABS} />
-      <TabPanel first={FIRST_TAB}>
+      <Tabs tabs={TABS} />
+      <TabPanel tabs={TABS}>
         {tab === 'runs' && <Runs data={data} />}
         {tab === 'why' && <Why row={row} />}
         {tab === 'events' && <Events data={data} />}

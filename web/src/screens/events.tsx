@@ -2,10 +2,9 @@
 import { may } from '../lib/access.ts';
 import { clock, dateTime } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
-import { param } from '../lib/router.ts';
 import type { EventRow, Rows } from '../lib/types.ts';
 import { AuditLog } from '../parts/audit_log.tsx';
-import { Empty, Head, TabPanel, Tabs } from '../parts/basic.tsx';
+import { Empty, Head, TabPanel, Tabs, chosenTab } from '../parts/basic.tsx';
 import { ObjectLink, ReasonBadge } from '../parts/decisions.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 
@@ -110,22 +109,25 @@ function Happened() {
   );
 }
 
+const TABS: [string, string][] = [
+  ['events', 'Events'],
+  ['audit', 'Audit log'],
+];
+
 export function Events() {
-  const administers = may('*', '*', '*');
-  const audit = param('tab') === 'audit';
+  if (!may('*', '*', '*')) {
+    return (
+      <>
+        <Head title="Events" />
+        <Happened />
+      </>
+    );
+  }
   return (
     <>
       <Head title="Events" />
-      {administers && (
-        <Tabs
-          first="events"
-          tabs={[
-            ['events', 'Events'],
-            ['audit', 'Audit log'],
-          ]}
-        />
-      )}
-      {administers ? <TabPanel first="events">{audit ? <AuditLog /> : <Happened />}</TabPanel> : <Happened />}
+      <Tabs tabs={TABS} />
+      <TabPanel tabs={TABS}>{chosenTab(TABS) === 'audit' ? <AuditLog /> : <Happened />}</TabPanel>
     </>
   );
 }

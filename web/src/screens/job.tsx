@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { may } from '../lib/access.ts';
-import { errorText, kube } from '../lib/api.ts';
+import { errorText, isNotFound, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
 import {
   dateTime,
@@ -13,10 +13,11 @@ import {
   runOf,
   span,
   waitOf,
+  withClocks,
   withoutCount,
 } from '../lib/format.ts';
 import { useView, type ViewState } from '../lib/live.ts';
-import { hrefOf, param } from '../lib/router.ts';
+import { go, hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
 import { isOver } from '../lib/job_order.ts';
 import type { Hang, JobData, JobMember, KubeObject, QueuePlace, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
@@ -36,6 +37,7 @@ import {
   TabPanel,
   Tabs,
   Waiting,
+  chosenTab,
   copy,
   toast,
 } from '../parts/basic.tsx';
@@ -86,7 +88,7 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
       <TensorboardButton row={row} />
       {create && <Button onClick={copy}>Copy &amp; edit</Button>}
       {drop && (says?.delete ?? true) && (
-        <Button icon="trash" danger onClick={() => deleteJobs([row])}>
+        <Button icon="trash" danger onClick={() => deleteJobs([row], () => go('/workloads'))}>
           Delete
         </Button>
       )}
@@ -104,9 +106,6 @@ function NextStep({ why, status }: { why: WhyData; status: string }) {
   if (!why.next && !done) return null;
   return <Card title="What to do next">{why.next ? <p>{why.next}.</p> : <p class="muted">{done}</p>}</Card>;
 }
-
-// The server's texts have times in UTC; the pages show those of the reader.
-const withClocks = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, (time) => dateTime(time));
 
 // What swell why says of it, and nothing where that says nothing.
 function Starts({ changes, start, runs }: { changes: string[]; start?: string; runs: boolean }) {
@@ -375,7 +374,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
     <Card>
       {data?.sentence && (
         <p class="sentence" style={{ marginBottom: '12px' }}>
-          {withoutCount(data.sentence)}
+          {withClocks(withoutCount(data.sentence))}
         </p>
       )}
       <ProgressLine row={row} />
@@ -435,10 +434,9 @@ const TABS: [string, string][] = [
   ['events', 'Events'],
   ['yaml', 'YAML'],
 ];
-const FIRST_TAB = 'timeline';
 
 function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> }) {
-  const tab = param('tab') || FIRST_TAB;
+  const tab = chosenTab(TABS);
   const data = view.data;
   // These two are read apart from the job.
   if (tab === 'why') return <Why row={row} hang={data?.hang} told={data?.sentence} />;
@@ -485,8 +483,10 @@ export function JobPage() {
     { text: ref.namespace, href: hrefOf.workloads({ namespace: ref.namespace }) },
   ];
   if (!row) {
+    // The list may be older than the workload.
+    const state = isNotFound(view.error) ? list : view;
     return (
-      <Missing name={ref.name} text={`There is no workload ${ref.namespace}/${ref.name}`} crumbs={crumbs} state={list}>
+      <Missing name={ref.name} text={`There is no workload ${ref.namespace}/${ref.name}`} crumbs={crumbs} state={state}>
         It may have been deleted, or you have no right to see it. <a href="/workloads">See all workloads</a>
       </Missing>
     );
@@ -505,19 +505,19 @@ export function JobPage() {
       </Head>
       {reason && (
         <Notice tone="wait">
-          {reason} <a href={hrefOf.job(row, 'why')}>Why</a>
+          {withClocks(reason)} <a href={hrefOf.job(row, 'why')}>Why</a>
         </Notice>
       )}
       <Summary row={row} data={data} />
       {data?.warnings?.map((one) => (
         <Notice key={one.type} tone="wait">
-          <strong>{WARNINGS[one.type] ?? one.type}.</strong> {one.message}{' '}
+          <strong>{WARNINGS[one.type] ?? one.type}.</strong> {withClocks(one.message)}{' '}
           {one.since && <span class="muted">Since {dateTime(one.since)}.</span>}
         </Notice>
       ))}
       {data?.hang?.now && <HangCard hang={data.hang} />}
-      <Tabs first={FIRST_TAB} tabs={TABS} />
-      <TabPanel first={FIRST_TAB}>
+      <Tabs tabs={TABS} />
+      <TabPanel tabs={TABS}>
         <TabContent row={row} view={view} />
       </TabPanel>
     </>

@@ -38,7 +38,7 @@ function isIdle(gpu: GpuDevice, at: number): boolean {
 }
 export function squaresOf(node: NodeRow) {
   return node.gpuDevices.map((gpu) => {
-    const pod = node.pods.find((one) => one.name === gpu.pod);
+    const pod = node.pods.find((one) => one.name === gpu.pod && one.namespace === (gpu.namespace ?? one.namespace));
     return {
       index: gpu.index,
       project: gpu.project ?? pod?.project,

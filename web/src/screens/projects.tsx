@@ -24,6 +24,7 @@ import {
   Status,
   TabPanel,
   Tabs,
+  chosenTab,
   toast,
 } from '../parts/basic.tsx';
 import { confirm, open } from '../parts/dialog.tsx';
@@ -320,7 +321,8 @@ function remove(row: ProjectRow): void {
     action: 'Delete',
     text:
       jobs > 0
-        ? `It has ${plural(jobs, 'workload')} that run or wait. The project stays until they are gone.`
+        ? `It has ${plural(jobs, 'workload')} that ${jobs === 1 ? 'runs or waits' : 'run or wait'}. ` +
+          'The project stays until nothing of that is left.'
         : 'Its quota is free for other projects. Its namespace is kept.',
     run: async () => {
       await kube.remove(objectPath('swell.dev/v1', 'projects', null, row.name));
@@ -484,6 +486,8 @@ function HistoryTab({ row, rows }: { row: ProjectRow; rows: ProjectRow[] }) {
   );
 }
 
+const OWN_COLUMNS = WORKLOAD_COLUMNS.filter((one) => one.key !== 'project');
+
 function WorkloadsTab({ row }: { row: ProjectRow }) {
   const view = useView<Rows<WorkloadRow>>('workloads');
   const own = view.data?.rows.filter((one) => one.project === row.name);
@@ -491,13 +495,15 @@ function WorkloadsTab({ row }: { row: ProjectRow }) {
     <Grid
       name={`workloads-${row.name}`}
       label={`Workloads of ${row.name}`}
-      columns={WORKLOAD_COLUMNS.filter((one) => one.key !== 'project')}
+      error={view.error}
+      columns={OWN_COLUMNS}
       rows={own}
       rowKey={(one) => one.uid}
       href={hrefOf.job}
       order={byState}
       height="480px"
       what={['workload', 'workloads']}
+      partial={view.data?.partial}
       empty={
         <Empty title="The project has no workloads">
           <p>
@@ -560,7 +566,6 @@ const TABS: [string, string][] = [
   ['borrowing', 'Borrowing'],
   ['history', 'History'],
 ];
-const FIRST_TAB = 'quotas';
 
 export function ProjectPage() {
   const name = param('name');
@@ -585,7 +590,7 @@ export function ProjectPage() {
       {isOver(row.resources.gpu) && <span class="badge wait plain">over quota</span>}
     </>
   );
-  const tab = param('tab') || FIRST_TAB;
+  const tab = chosenTab(TABS);
   return (
     <>
       <Head title={name} crumbs={crumbs} badge={badge}>
@@ -596,8 +601,8 @@ export function ProjectPage() {
       <Card>
         <ProjectFacts row={row} />
       </Card>
-      <Tabs first={FIRST_TAB} tabs={TABS} />
-      <TabPanel first={FIRST_TAB}>
+      <Tabs tabs={TABS} />
+      <TabPanel tabs={TABS}>
         {tab === 'quotas' && <QuotaTab row={row} />}
         {tab === 'workloads' && <WorkloadsTab row={row} />}
         {tab === 'members' && <MembersTab row={row} edit={edit} partial={view.data.membersPartial} />}

@@ -25,7 +25,7 @@ interface Job {
   gpus: string;
   type: string;
 }
-interface Question {
+export interface Question {
   quota: Quota[];
   nodes: Nodes[];
   job?: Job;
@@ -53,9 +53,9 @@ function check(question: Question): Wrongs {
 }
 
 // The question as the server reads it.
-function requestOf(question: Question, projects: ProjectRow[]): Record<string, unknown> {
+export function requestOf(question: Question, projects: ProjectRow[]): Record<string, unknown> {
   const request: Record<string, unknown> = {
-    quota: question.quota.map((one) => ({ project: one.project, pool: one.pool, gpu: Number(one.gpu) })),
+    quota: question.quota.map((one) => ({ project: one.project, pool: one.pool, gpu: readNumber(one.gpu) })),
     addNodes: question.nodes.map((one) => ({ like: one.like, count: Number(one.count) })),
   };
   const { job } = question;

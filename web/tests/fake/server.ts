@@ -82,7 +82,8 @@ class Tabs {
 
   private frame(id: number, { view, params }: View): string {
     const data = viewOf(this.world(), view, params);
-    if (data === undefined) return JSON.stringify({ id, error: 'There is no such workload.' });
+    if (data === undefined)
+      return JSON.stringify({ id, error: `${view} "${String(params.name)}" not found in namespace` });
     return JSON.stringify({ id, revision: String(this.revision), data });
   }
 

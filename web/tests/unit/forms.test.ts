@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError, objectPath, query } from '../../src/lib/api.ts';
+import { ApiError, isNotFound, objectPath, query } from '../../src/lib/api.ts';
+import { chosenTab } from '../../src/parts/basic.tsx';
 import { hrefOfObject } from '../../src/parts/decisions.tsx';
 import { checkName, fieldFor, readNumber, wrongsOf } from '../../src/parts/dialog.tsx';
 import { collectionOf } from '../../src/parts/submit_form.tsx';
 import { poolPatch } from '../../src/screens/pools.tsx';
+import { requestOf } from '../../src/screens/whatif.tsx';
 import { elasticRole, resizing, suspendPatch, wrongSize } from '../../src/parts/job_actions.tsx';
 
 const FIELDS = ['metadata.name', 'spec.nodePools.0.resources.gpu.quota', 'spec.nodePools.0.name', 'spec.parent'];
@@ -98,6 +100,25 @@ test('another size is written where the kind has it, and a Job has no bounds', (
   assert.equal(wrongSize('5', { ...members, max: 2 }), undefined);
 });
 
+test('a tab that a page does not have is its first', () => {
+  const tabs: [string, string][] = [
+    ['workers', 'Workers'],
+    ['logs', 'Logs'],
+  ];
+  assert.deepEqual(
+    ['', 'logs', 'timeline'].map((named) => chosenTab(tabs, named)),
+    ['workers', 'logs', 'workers'],
+  );
+});
+
+test('what is not there is told apart from what could not be read', () => {
+  assert.deepEqual([undefined, 'job "a" not found in namespace "b"', 'The server cannot be reached.'].map(isNotFound), [
+    false,
+    true,
+    false,
+  ]);
+});
+
 test('every kind of workload has a page, and a manifest of it can be sent', () => {
   const kinds: [string, string, string][] = [
     ['run.ai/v2alpha1', 'InferenceWorkload', 'inferenceworkloads'],
@@ -111,6 +132,11 @@ test('every kind of workload has a page, and a manifest of it can be sent', () =
     assert.equal(collectionOf(yaml), `/apis/${apiVersion}/namespaces/a/${plural}`);
   }
   assert.equal(hrefOfObject({ kind: 'Pod', namespace: 'a', name: 'b' }), undefined);
+});
+
+test('a quota with a decimal comma is asked about as it was typed', () => {
+  const question = { quota: [{ project: 'a', pool: '', gpu: '1,5' }], nodes: [] };
+  assert.deepEqual(requestOf(question, []).quota, [{ project: 'a', pool: '', gpu: 1.5 }]);
 });
 
 test('an edited node pool keeps labels that the form does not show', () => {
