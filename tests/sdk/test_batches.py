@@ -4,6 +4,7 @@ import functools
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import unittest
@@ -258,6 +259,65 @@ class FinishTest(support.FolderTest):
                     break
         complain.assert_called_once()
         self.assertRegex(complain.call_args[0][0], r"^the script left job.batches in step 4, .* call job.finish\(\)")
+
+
+# A shell that does not handle SIGTERM and waits for the script has Swell signal the process group: the workers of the
+# loader, too.
+_GROUP = """
+import multiprocessing, os, signal, subprocess
+import swell
+os.setsid()
+job = swell.Job()
+import torch
+
+class Data(torch.utils.data.{kind}):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        if "{where}" == "worker" and index == 37 and not os.path.exists("killed"):
+            open("killed", "w").close()
+            os.killpg(0, signal.SIGTERM)
+        return torch.ones(1)
+    def __iter__(self):
+        return (self[index] for index in range(torch.utils.data.get_worker_info().id, 64, 2))
+
+model = job.parallel(torch.nn.Linear(1, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for records in job.batches(Data(), 4, 1, {{"model": model, "optimizer": optimizer}}, num_workers=2):
+    optimizer.zero_grad()
+    model(records).sum().backward()
+    optimizer.step()
+    print("step", job.step, flush=True)
+    if "{where}" == "step" and job.step == 3:
+        workers = multiprocessing.active_children()
+        subprocess.run(["sh", "-c", "kill -TERM 0"])  # workers end without a failure if their parent sends it
+        for worker in workers:  # not join, which would take their ends from torch's handler
+            while open("/proc/%d/stat" % worker.pid).read().split()[2] != "Z":
+                pass
+"""
+
+
+class GroupSignalTest(support.FolderTest):
+    """A notice ends the workers of a loader, too, and costs no step all the same."""
+
+    def stopped(self, kind, where):
+        path = self.path("script.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"import os\nos.chdir({self.folder!r})\n" + _GROUP.format(kind=kind, where=where))
+        code, output = support.finish(support.start(self, [path], SWELL_CHECKPOINT_DIR=self.path("checkpoints")))
+        self.assertEqual(code, 143, output)
+        last = int(re.findall(r"^step (\d+)$", output, re.M)[-1])
+        self.assertEqual(swell.CheckpointManager(self.path("checkpoints")).latest(), last + 1)
+        return last
+
+    def test_in_a_step(self):
+        for kind in ("Dataset", "IterableDataset"):
+            with self.subTest(kind):
+                self.assertEqual(self.stopped(kind, "step"), 3)
+                shutil.rmtree(self.path("checkpoints"))
+
+    def test_while_it_waits_for_a_batch(self):
+        self.stopped("Dataset", "worker")
 
 
 class GradientsTest(support.FolderTest):

@@ -55,6 +55,19 @@ os.kill(os.getpid(), signal.SIGTERM)
 print("still here", notice.requested, flush=True)
 """
 
+_FORKS = """
+import multiprocessing, os, signal, swell
+swell.Notice(hold=False).hold()
+for _ in range(5):
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(abs, [-1, -2]) == [1, 2]
+child = os.fork()
+if child == 0:
+    signal.pause()
+os.kill(child, signal.SIGTERM)
+print("ended by", os.waitpid(child, 0)[1], flush=True)
+"""
+
 _SPAWNS = """
 import multiprocessing, signal, swell
 
@@ -99,6 +112,10 @@ class NoticeProcessTest(support.FolderTest):
                 self.assertEqual((code, output.splitlines()[-1]), (0, "still here True"))
                 said = "swell: the script's own handler of SIGTERM, leave, is not called any more"
                 self.assertEqual(output.count(said), told, output)
+
+    def test_processes_that_it_forks_end_on_the_signal(self):
+        code, output = support.finish(support.start(self, ["-c", _FORKS]))
+        self.assertEqual((code, output), (0, "ended by 15\n"))
 
     def test_a_process_whose_parent_would_not_wait_for_its_save_says_so(self):
         for handled, told in ((False, 1), (True, 0)):

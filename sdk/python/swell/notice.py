@@ -15,11 +15,15 @@ What always holds:
 * Before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells and
   containers count as 143), even if native code waits for peers that never come.
 * A notice whose deadline passed before this process started was for an earlier process and is ignored.
+* A process that this one forks, such as one of multiprocessing, ends on SIGTERM as usual.
+* If the signal goes to the whole process group, as when a shell waits for the script, the workers of torch's loaders
+  end. That ends no step of this process.
 * If `torch.multiprocessing.spawn` started the process, `hold()` says on stderr that its parent waits for no save.
 * A handler of SIGTERM that the script has set before is replaced, and a message says so. Those of frameworks are
   replaced without one.
 """
 
+import functools
 import json
 import os
 import re
@@ -50,6 +54,7 @@ class Notice:
         self._lock = threading.Lock()
         self._wake_writer = None
         _tell_of_handler()
+        _forks_end_as_usual()
         if hold:
             signal.signal(signal.SIGTERM, self._on_signal)
         elif os.getpid() != 1:
@@ -110,6 +115,7 @@ class Notice:
     def _on_signal(self, signum, frame):
         # A handler can interrupt any bytecode, so it only sets a flag. The rest happens between two steps.
         self.note()
+        _forget_ends_of_loaders()
 
     def _exit_from_a_thread(self):
         # Python runs handlers in the main thread between bytecodes, so not while native code blocks that thread.
@@ -149,6 +155,40 @@ class Notice:
         return content if isinstance(content, dict) else {}
 
 
+def _is_own(handler):
+    return isinstance(getattr(handler, "__self__", None), Notice)
+
+
+@functools.lru_cache(maxsize=None)
+def _forks_end_as_usual():
+    """Else a Pool of multiprocessing, which ends its processes by this signal, would wait for ever."""
+    thread = threading.local()
+
+    def before():
+        # A signal that comes before the child's own handler is set must wait for it.
+        thread.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+
+    def after():
+        signal.pthread_sigmask(signal.SIG_SETMASK, thread.mask)
+
+    def after_in_child():
+        handler = signal.getsignal(signal.SIGTERM)
+        if _is_own(handler):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if handler.__self__._wake_writer is not None:
+                signal.set_wakeup_fd(-1)
+        after()
+
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=after_in_child)
+
+
+def _forget_ends_of_loaders():
+    # torch's handler raises an error in the main thread, wherever that is, when a worker of a loader has ended.
+    handler = signal.getsignal(signal.SIGCHLD)
+    if getattr(handler, "__module__", None) == "torch.utils.data._utils.signal_handling":
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # not SIG_DFL, of which Python warns if one is under way
+
+
 def _tell(text):
     if os.environ.get("RANK", "0") == "0":
         sys.stderr.write(f"swell: {text}\n")
@@ -157,8 +197,9 @@ def _tell(text):
 
 def _tell_of_handler():
     handler = signal.getsignal(signal.SIGTERM)
-    own = isinstance(getattr(handler, "__self__", None), Notice)
-    if not callable(handler) or own or str(getattr(handler, "__module__", "")).split(".")[0] in _FRAMEWORKS:
+    if not callable(handler) or _is_own(handler):
+        return
+    if str(getattr(handler, "__module__", "")).split(".")[0] in _FRAMEWORKS:
         return
     name = getattr(handler, "__name__", type(handler).__name__)
     _tell(
