@@ -117,6 +117,18 @@ class Confinement(unittest.TestCase):
         self.say("true", main, initContainers=[link], volumes=[{"name": "d", "emptyDir": {}}])
         self.assertFalse((self.scratch / "made").exists())
 
+    def test_no_path_goes_up_to_the_machine(self):
+        """The machine's root is there while the container's is built, and what is in the way of a mount is removed."""
+        folder = self.scratch / "up"
+        folder.mkdir()
+        (folder / "file").write_text("kept")
+        for name in ("file", "made"):
+            path = f"/x/../.swell-old{folder}/{name}"
+            self.say("true", {"volumeMounts": [{"name": "d", "mountPath": path}]},
+                     volumes=[{"name": "d", "emptyDir": {}}])
+            self.say("true", {"terminationMessagePath": path})
+        self.assertEqual([(one.name, one.read_text()) for one in folder.iterdir()], [("file", "kept")])
+
     def test_no_mount_path_replaces_a_file_of_the_machine(self):
         folder = self.scratch / "files"
         folder.mkdir()

@@ -248,7 +248,7 @@ TEST_F(Confinement, NoWorkingDirectoryIsMadeOutside) {
   ContainerSpec planter = Mounted(Shell("pod-a", StrCat("ln -s /.swell-old", outside, " /w/link")));
   planter.mounts.push_back({"w", "/w", "", false});
   EXPECT_EQ(SayIn(planter), "");
-  for (const char* dir : {"/w/link/made", "/w/link/made/deep", "/v/made"}) {
+  for (const char* dir : {"/w/link/made", "/w/link/made/deep", "/v/made", "/x/../v/made"}) {
     planter.working_dir = dir;
     SayIn(planter);
     EXPECT_FALSE(FileExists(outside + "/made")) << dir;
@@ -256,6 +256,38 @@ TEST_F(Confinement, NoWorkingDirectoryIsMadeOutside) {
   ContainerSpec own = Shell("pod-a", "pwd");
   own.working_dir = "/usr/made/here";
   EXPECT_EQ(SayIn(own), "/usr/made/here\n");
+}
+
+// The machine's root is there while the container's is built, and what is in the way of a mount is
+// removed.
+TEST_F(Confinement, NoPathGoesUpToTheMachine) {
+  const std::string outside = HostDir(0755, 0);
+  ASSERT_TRUE(WriteFileAtomically(outside + "/file", "kept").ok());
+  ASSERT_TRUE(MakeDirs(outside + "/empty").ok());
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "w"}};
+  Create(sandbox);
+  int number = 0;
+  const auto shell = [&number](const char* script) {
+    return Shell("pod-a", script, StrCat("c-", number++));
+  };
+  for (const char* name : {"/file", "/empty", "/made", "/made/deep"}) {
+    for (const char* up : {"/x/..", "/x/y/../..", "/./x/.."}) {
+      const std::string path = StrCat(up, "/.swell-old", outside, name);
+      ContainerSpec spec = shell("echo ran");
+      spec.mounts = {{"w", path, "", false}};
+      EXPECT_NE(SayIn(spec), "ran\n") << path;
+      spec = shell("echo ran");
+      spec.termination_path = path;
+      EXPECT_NE(SayIn(spec), "ran\n") << path;
+    }
+  }
+  EXPECT_EQ(*ReadFile(outside + "/file", 10), "kept");
+  EXPECT_TRUE(FileExists(outside + "/empty"));
+  EXPECT_FALSE(FileExists(outside + "/made"));
+  ContainerSpec spec = shell("echo z > /b/z && cat /b/z");
+  spec.mounts = {{"w", "a/.././b/", "", false}};
+  EXPECT_EQ(SayIn(spec), "z\n") << "within the container it may go up";
 }
 
 TEST_F(Confinement, NothingIsMountedInPlaceOfWhatTheKernelSays) {

@@ -84,13 +84,28 @@ std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
   return out;
 }
 
+// "/a//b/../c/" → "/a/c". While the root is built the machine's files are in it: a path that goes
+// up again must not reach them.
+std::string WithoutDots(std::string_view path) {
+  std::vector<std::string> steps;
+  for (std::string_view step : Split(path, '/')) {
+    if (step.empty() || step == ".") continue;
+    if (step != "..") {
+      steps.emplace_back(step);
+    } else if (!steps.empty()) {
+      steps.pop_back();
+    }
+  }
+  return "/" + Join(steps, "/");
+}
+
 void Bind(ShimSpec& out,
           std::string source,
-          std::string target,
+          std::string_view target,
           bool read_only,
           ShimMount::Owners owners = ShimMount::Owners::kPod) {
   out.mounts.push_back(
-      {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0, {}, owners});
+      {ShimMount::Kind::kBind, std::move(source), WithoutDots(target), read_only, 0, {}, owners});
 }
 
 // Files and directories that every container has of the agent.
@@ -138,10 +153,8 @@ Status AddVolumes(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& ou
       return Status(Code::kInvalid,
                     StrCat("volumeMounts: the pod has no volume ", Quote(mount.volume)));
     }
-    std::string target = mount.container_path;
-    if (!target.starts_with('/')) target.insert(0, "/");
     const PodVolume& source = volume->second;
-    Bind(out, source.path, std::move(target), mount.read_only, source.owners);
+    Bind(out, source.path, mount.container_path, mount.read_only, source.owners);
     out.mounts.back().sub_path = mount.sub_path;
     out.mounts.back().of_host = source.of_host;
   }

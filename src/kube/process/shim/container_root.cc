@@ -255,10 +255,17 @@ std::string ExistingParent(std::string path) {
   return path;
 }
 
+// What is made, is made downwards from where it was begun.
+Status CheckStep(std::string_view step) {
+  if (step != "..") return Status::Ok();
+  return Status(Code::kInvalid, "a path that is made must not lead up by \"..\"");
+}
+
 // Makes the directory `path`, below `dir`, and all that is missing on the way. The last one, open.
 Result<UniqueFd> MakeBelow(UniqueFd dir, std::string_view path, int64_t owner) {
   for (std::string_view step : Split(path, '/')) {
     if (step.empty()) continue;
+    SWELL_RETURN_IF_ERROR(CheckStep(step));
     SWELL_RETURN_IF_ERROR(MakeOwnedDirs(StrCat(DescriptorPath(dir), "/", step), owner));
     UniqueFd next(::openat(dir.get(), std::string(step).c_str(),
                            O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -317,6 +324,7 @@ Status MakeOnHost(UniqueFd dir, std::string_view missing, bool directory, const 
   const std::vector<std::string_view> steps = Split(missing, '/');
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].empty()) continue;
+    SWELL_RETURN_IF_ERROR(CheckStep(steps[i]));
     const std::string step(steps[i]);
     if (i + 1 == steps.size() && !directory) {
       const UniqueFd file(::openat(dir.get(), step.c_str(),
