@@ -129,6 +129,16 @@ class Confinement(unittest.TestCase):
             self.say("true", {"terminationMessagePath": path})
         self.assertEqual([(one.name, one.read_text()) for one in folder.iterdir()], [("file", "kept")])
 
+    def test_a_host_path_that_is_missing_is_made_with_nobodys_rights(self):
+        folder = self.scratch / "closed"
+        folder.mkdir(mode=0o755)
+        for kind in ("", "DirectoryOrCreate", "FileOrCreate"):
+            path = {"path": str(folder / "made"), "type": kind}
+            name = self.submit("true", volumes=[{"name": "v", "hostPath": path}])
+            self.assertTrue(until(lambda name=name: "a pod makes one only where everybody may" in
+                                  self.kubectl("describe", "pod", name).stdout, pause=0.1))
+        self.assertEqual(list(folder.iterdir()), [])
+
     def test_no_mount_path_replaces_a_file_of_the_machine(self):
         folder = self.scratch / "files"
         folder.mkdir()

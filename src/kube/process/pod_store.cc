@@ -87,6 +87,16 @@ PodVolume VolumeFromJson(const json::Value& value) {
   return volume;
 }
 
+// A path that the pod itself names gives it no more than its own rights, unless it has those of the
+// machine's root.
+HostPathMaker MakerOf(const node::VolumeSpec& volume, const node::SandboxSpec& pod) {
+  const node::PodSecurity& security = pod.security;
+  const bool machines = security.host_users == true || security.privileged || security.host_pid ||
+                        security.host_ipc || pod.host_network;
+  return volume.declared || volume.of_administrator || machines ? HostPathMaker::kSwell
+                                                                : HostPathMaker::kNobody;
+}
+
 std::string ReadStart(const std::string& path, size_t bytes) {
   std::string text(bytes, '\0');
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -345,7 +355,8 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
   DiscardMemory(pod.spec.pod_uid);
   for (const node::VolumeSpec& volume : pod.spec.volumes) {
     SWELL_ASSIGN_OR_RETURN(std::string path,
-                           MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group));
+                           MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group,
+                                      MakerOf(volume, pod.spec)));
     if (volume.kind == node::VolumeSpec::Kind::kMemory) {
       // Shared by the pod's containers, so it cannot be a mount of one of them.
       path = StrCat(MemoryDir(pod.spec.pod_uid), "/", volume.name);

@@ -290,6 +290,27 @@ TEST_F(Confinement, NoPathGoesUpToTheMachine) {
   EXPECT_EQ(SayIn(spec), "z\n") << "within the container it may go up";
 }
 
+TEST_F(Confinement, WhatAPodHasMadeOnTheMachineIsNobodys) {
+  const std::string closed = HostDir(0755, 0), shared = HostDir(0777, 0);
+  int number = 0;
+  auto make = [&](const std::string& path, const char* type, bool of_administrator) {
+    SandboxSpec sandbox = WithVolume(Sandbox(StrCat("pod-", number++)), path);
+    sandbox.volumes[0].host_path_type = type;
+    sandbox.volumes[0].of_administrator = of_administrator;
+    std::optional<Result<node::SandboxInfo>> made;
+    runtime_->CreateSandbox(sandbox, observer_, [&](Result<node::SandboxInfo> r) { made = r; });
+    EXPECT_TRUE(Until([&] { return made.has_value(); }));
+    struct stat info {};
+    const bool there = ::stat(path.c_str(), &info) == 0;
+    return StrCat(made->ok() ? "made" : "refused", there ? StrCat(", of ", info.st_uid) : "");
+  };
+  for (const char* type : {"", "DirectoryOrCreate", "FileOrCreate"}) {
+    EXPECT_EQ(make(closed + "/a", type, false), "refused") << type;
+    EXPECT_EQ(make(StrCat(shared, "/a", type), type, false), "made, of 65534") << type;
+    EXPECT_EQ(make(StrCat(closed, "/b", type), type, true), "made, of 0") << type;
+  }
+}
+
 TEST_F(Confinement, NothingIsMountedInPlaceOfWhatTheKernelSays) {
   SandboxSpec sandbox = Sandbox("pod-a");
   sandbox.volumes = {{.name = "v", .kind = VolumeSpec::Kind::kEmptyDir},

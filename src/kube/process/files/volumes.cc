@@ -1,8 +1,11 @@
 #include "kube/process/files/volumes.h"
 
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <vector>
@@ -16,7 +19,48 @@ namespace {
 
 using node::VolumeSpec;
 
-Status CheckType(const std::string& path, const std::string& type) {
+// While it lives, this thread makes files with the rights that everybody has. Its groups are set by
+// the system call: the library's function would set those of all threads.
+class RightsOfNobody {
+ public:
+  RightsOfNobody() {
+    groups_.resize(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+    if (!groups_.empty() && ::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
+      groups_.clear();
+    }
+    ::syscall(SYS_setgroups, 0, nullptr);
+    ::setfsgid(kNobody);
+    ::setfsuid(kNobody);
+  }
+  ~RightsOfNobody() {
+    ::setfsuid(::geteuid());
+    ::setfsgid(::getegid());
+    ::syscall(SYS_setgroups, groups_.size(), groups_.data());
+  }
+  RightsOfNobody(const RightsOfNobody&) = delete;
+  RightsOfNobody& operator=(const RightsOfNobody&) = delete;
+
+ private:
+  static constexpr unsigned kNobody = 65'534;
+  std::vector<gid_t> groups_;
+};
+
+enum class Missing { kDirectory, kFile };
+
+Status MakeMissing(const std::string& path, Missing what, HostPathMaker maker) {
+  auto make = [&] { return what == Missing::kFile ? ReplaceFile(path, "") : MakeDirs(path); };
+  if (maker == HostPathMaker::kSwell) return make();
+  const Status made = [&make] {
+    const RightsOfNobody rights;
+    return make();
+  }();
+  if (made.ok()) return made;
+  return Status(Code::kInvalid,
+                StrCat("host path ", path, " does not exist on the node, and a pod makes one only ",
+                       "where everybody may: ", made.message()));
+}
+
+Status CheckType(const std::string& path, const std::string& type, HostPathMaker maker) {
   struct stat info;
   bool there = ::stat(path.c_str(), &info) == 0;
   auto wrong = [&](std::string_view what) {
@@ -25,11 +69,11 @@ Status CheckType(const std::string& path, const std::string& type) {
     }
     return Status(Code::kInvalid, StrCat("hostPath type check failed: ", path, " is not a ", what));
   };
-  if (type == "DirectoryOrCreate" && !there) return MakeDirs(path);
-  if (type == "FileOrCreate" && !there) return ReplaceFile(path, "");
+  if (type == "DirectoryOrCreate" && !there) return MakeMissing(path, Missing::kDirectory, maker);
+  if (type == "FileOrCreate" && !there) return MakeMissing(path, Missing::kFile, maker);
   if (type.empty()) {
     // Container engines make what is missing a directory.
-    return there ? Status::Ok() : MakeDirs(path);
+    return there ? Status::Ok() : MakeMissing(path, Missing::kDirectory, maker);
   }
   if (type == "Directory" || type == "DirectoryOrCreate") {
     return there && S_ISDIR(info.st_mode) ? Status::Ok() : wrong("directory");
@@ -161,7 +205,8 @@ bool IsPlainName(std::string_view name) {
 Result<std::string> MakeVolume(const VolumeSpec& volume,
                                const std::string& pod_dir,
                                const std::string& data_dir,
-                               std::optional<int64_t> fs_group) {
+                               std::optional<int64_t> fs_group,
+                               HostPathMaker maker) {
   if (!IsPlainName(volume.name)) {
     return Status(Code::kInvalid, StrCat("volume ", Quote(volume.name), ": not a usable name"));
   }
@@ -178,7 +223,7 @@ Result<std::string> MakeVolume(const VolumeSpec& volume,
         return Status(Code::kInvalid, StrCat("volume ", Quote(volume.name), ": hostPath.path ",
                                              Quote(volume.host_path), " is not absolute"));
       }
-      Status checked = CheckType(volume.host_path, volume.host_path_type);
+      Status checked = CheckType(volume.host_path, volume.host_path_type, maker);
       if (!checked.ok()) return checked.WithContext(StrCat("volume ", Quote(volume.name)));
       return volume.host_path;
     }
