@@ -258,6 +258,28 @@ TEST_F(Confinement, NoWorkingDirectoryIsMadeOutside) {
   EXPECT_EQ(SayIn(own), "/usr/made/here\n");
 }
 
+class ConfinementWithMachineIds : public Confinement {
+ protected:
+  ConfinementWithMachineIds() { host_options_.users = false; }
+};
+
+TEST_F(ConfinementWithMachineIds, AWorkingDirectoryIsMadeWithTheRightsOfTheUser) {
+  const std::string outside = HostDir(0755, 0);
+  Create(WithVolume(Sandbox("pod-a"), outside));
+  ContainerSpec spec = Mounted(Shell("pod-a", "pwd"));
+  spec.run_as_user = spec.run_as_group = 70'000;
+  spec.working_dir = "/v/made";
+  EXPECT_NE(SayIn(spec), "/v/made\n");
+  EXPECT_FALSE(FileExists(outside + "/made"));
+  spec.ref.name = "own";
+  spec.working_dir = "/usr/made/here";
+  EXPECT_EQ(SayIn(spec), "/usr/made/here\n");
+  ASSERT_EQ(::chown(outside.c_str(), 70'000, 70'000), 0);
+  spec.ref.name = "allowed";
+  spec.working_dir = "/v/made";
+  EXPECT_EQ(SayIn(spec), "/v/made\n");
+}
+
 // The machine's root is there while the container's is built, and what is in the way of a mount is
 // removed.
 TEST_F(Confinement, NoPathGoesUpToTheMachine) {

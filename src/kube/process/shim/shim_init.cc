@@ -275,10 +275,15 @@ void KeepStandardStreamsOnly() {
 Status ExecCommand(const ShimSpec& spec,
                    const std::vector<std::string>& argv,
                    const std::string& filter) {
-  std::string cwd = spec.cwd.empty() ? "/" : spec.cwd;
-  if (!FileExists(cwd)) SWELL_RETURN_IF_ERROR(MakeDirs(cwd));
-  if (::chdir(cwd.c_str()) != 0) return ErrnoStatus(errno, "working directory " + cwd);
+  const std::string cwd = spec.cwd.empty() ? "/" : spec.cwd;
+  // Its user need not have the right to enter it, but makes it only with the right to.
+  const bool there = FileExists(cwd);
+  if (there && ::chdir(cwd.c_str()) != 0) return ErrnoStatus(errno, "working directory " + cwd);
   SWELL_RETURN_IF_ERROR(Confine(spec, filter));
+  if (!there) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(cwd));
+    if (::chdir(cwd.c_str()) != 0) return ErrnoStatus(errno, "working directory " + cwd);
+  }
   SWELL_ASSIGN_OR_RETURN(std::string program, FindExecutable(argv[0], spec.env));
   std::vector<char*> arguments, environment;
   for (const std::string& item : argv) arguments.push_back(const_cast<char*>(item.c_str()));
