@@ -6,7 +6,9 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "json/value.h"
 #include "kube/process/process_testing.h"
+#include "kube/process/shim/shim_spec.h"
 
 namespace swell::process {
 namespace {
@@ -165,6 +167,28 @@ TEST_F(Confinement, CommandsInAContainerAreConfinedAsItIs) {
   ASSERT_TRUE(Until([&] { return result.has_value(); }));
   ASSERT_TRUE(result->ok());
   EXPECT_EQ((*result)->output, "0\n0\n1\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+}
+
+TEST_F(Confinement, NoCommandEntersAnotherContainerThatHasTheNumberOfOneThatEnded) {
+  Create(Sandbox("pod-a"));
+  const ContainerSpec spec = Shell("pod-a", "echo up; while :; do sleep 1; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  const std::string dir = PodDir("pod-a") + "/containers/main/0";
+  auto state = ReadShimState(dir);
+  ASSERT_TRUE(state.ok());
+  const auto run = [&](int64_t after) {
+    ShimState told = *state;
+    told.init_start += static_cast<uint64_t>(after);
+    EXPECT_TRUE(WriteFileAtomically(dir + "/state.json", json::Print(told.ToJson()), 0600).ok());
+    std::optional<Result<node::ExecResult>> result;
+    runtime_->Exec(spec.ref, {.argv = {"echo", "ran"}, .timeout = std::chrono::seconds(20)},
+                   [&](Result<node::ExecResult> r) { result = std::move(r); });
+    EXPECT_TRUE(Until([&] { return result.has_value(); }));
+    return (*result)->output;
+  };
+  EXPECT_EQ(run(1), "the container has ended\n");
+  EXPECT_EQ(run(0), "ran\n");
 }
 
 TEST_F(Confinement, GroupsAreExactlyThoseAskedFor) {

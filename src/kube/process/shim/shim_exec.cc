@@ -29,7 +29,7 @@ int Fail(const Status& why) {
   return StartFailureCode(why);
 }
 
-Status JoinContainer(const ShimSpec& spec, pid_t init) {
+Status JoinContainer(const ShimSpec& spec, const ProcessId& init) {
   if (spec.isolation == Isolation::kNone) return Status::Ok();
   std::vector<std::pair<const char*, int>> kinds;
   if (spec.isolation == Isolation::kUser) kinds.emplace_back("user", CLONE_NEWUSER);
@@ -40,9 +40,13 @@ Status JoinContainer(const ShimSpec& spec, pid_t init) {
   kinds.emplace_back("mnt", CLONE_NEWNS);
   std::vector<UniqueFd> fds;
   for (const auto& [name, kind] : kinds) {
-    UniqueFd fd(::open(StrCat("/proc/", init, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC));
+    UniqueFd fd(::open(StrCat("/proc/", init.pid, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.valid()) return ErrnoStatus(errno, StrCat("open namespace ", name));
     fds.push_back(std::move(fd));
+  }
+  // The number may be another process's by now, and so the namespaces another pod's.
+  if (ProcessStartTime(init.pid) != init.start) {
+    return Status(Code::kInvalid, "the container has ended");
   }
   for (size_t i = 0; i < kinds.size(); ++i) {
     if (::setns(fds[i].get(), kinds[i].second) != 0) {
@@ -106,7 +110,7 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   const std::vector<UniqueFd> cgroups = OpenCgroups(*spec);
   auto files = OpenConfineFiles(*spec);
   if (!files.ok()) return Fail(files.status());
-  Status joined = JoinContainer(*spec, state->init_pid);
+  Status joined = JoinContainer(*spec, {state->init_pid, state->init_start});
   // Last: what the others belong to, the pod's root may not enter.
   if (joined.ok()) joined = EnterUserNamespace(files->user_namespace);
   if (!joined.ok()) return Fail(joined);
