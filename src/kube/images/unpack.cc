@@ -27,7 +27,9 @@ constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 constexpr std::string_view kAufs = ".wh..wh.";
 constexpr int64_t kRoomCheckBytes = 64 << 20;
+constexpr int64_t kRoomCheckEntries = 10'000;
 constexpr uint64_t kReserveBytes = 1 << 30;
+constexpr uint64_t kReserveFiles = 100'000;
 constexpr std::string_view kNoParent = "is in no directory of the layer";
 // Directories beyond it keep the time at which they were unpacked.
 constexpr size_t kTimeBytesMax = 64 << 20;
@@ -73,6 +75,9 @@ class Unpacker {
       }
       SWELL_RETURN_IF_ERROR(cancel_.Check());
       SWELL_RETURN_IF_ERROR(CheckSizes(dir));
+      if (entries % kRoomCheckEntries == kRoomCheckEntries - 1) {
+        SWELL_RETURN_IF_ERROR(CheckRoom(dir));
+      }
       const bool plain =
           entry->kind == TarEntry::Kind::kFile || entry->kind == TarEntry::Kind::kDirectory;
       if (files_only && !plain) {
@@ -376,11 +381,21 @@ Status UnpackAll(const std::string& to_dir,
   return Unpacker(std::move(root), tar, limits, cancel).Run(to_dir, files_only);
 }
 
+// Many file systems have a fixed number of files.
+Status CheckFiles(const struct statvfs& info) {
+  const uint64_t reserve = std::min<uint64_t>(kReserveFiles, info.f_files / 20);
+  if (info.f_ffree >= reserve) return Status::Ok();
+  return Status(Code::kNoSpace,
+                StrCat("the disk of the image store has no room for more files (", info.f_ffree,
+                       " left): remove some, or remove images with swell images remove"));
+}
+
 }  // namespace
 
 Status CheckRoom(const std::string& path, int64_t more) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "read the size of " + path);
+  SWELL_RETURN_IF_ERROR(CheckFiles(info));
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
   const uint64_t total = uint64_t{info.f_blocks} * info.f_frsize;
   const uint64_t reserve = std::min(kReserveBytes, total / 20);

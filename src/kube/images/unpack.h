@@ -35,7 +35,7 @@ Result<std::string> UnpackLayer(PackedInput& layer,
 Status UnpackFiles(const std::string& file, const std::string& to_dir, const Cancellation& cancel);
 
 // kNoSpace when a layer of `more` bytes would leave less than a twentieth and 1 GiB of the path's
-// file system free.
+// file system free, and when less than a twentieth and 100,000 of its files are.
 Status CheckRoom(const std::string& path, int64_t more = 0);
 
 }  // namespace swell::images

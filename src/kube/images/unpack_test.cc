@@ -1,15 +1,19 @@
 #include "kube/images/unpack.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/strings.h"
 #include "base/temp_dir.h"
 #include "kube/images/tar_test_util.h"
 #include "kube/net/tls/sha256.h"
@@ -55,6 +59,30 @@ TEST_F(UnpackTest, FilesHaveTheirModesLinksAndDigest) {
   net::Sha256 hash;
   hash.Add(ReadFile(dir_.File("layer.tar")).value());
   EXPECT_EQ(*digest, "sha256:" + hash.Hex());
+}
+
+// In a file system of this thread alone, which goes with it.
+TEST_F(UnpackTest, StopsBeforeTheDiskHasNoMoreFiles) {
+  const std::string disk = dir_.File("disk");
+  ASSERT_TRUE(MakeDirs(disk).ok());
+  bool permitted = false;
+  Status before, after;
+  std::thread apart([&] {
+    permitted = ::unshare(CLONE_NEWNS) == 0 &&
+                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                ::mount("tmpfs", disk.c_str(), "tmpfs", 0, "nr_inodes=100") == 0;
+    if (!permitted) return;
+    before = CheckRoom(disk);
+    for (int i = 0; i < 97; ++i) EXPECT_TRUE(MakeDirs(StrCat(disk, "/", i)).ok());
+    after = CheckRoom(disk);
+  });
+  apart.join();
+  if (!permitted) GTEST_SKIP() << "file systems cannot be mounted here";
+  EXPECT_TRUE(before.ok()) << before.message();
+  EXPECT_EQ(after.code(), Code::kNoSpace);
+  EXPECT_EQ(after.message(),
+            "the disk of the image store has no room for more files (2 left): remove some, or "
+            "remove images with swell images remove");
 }
 
 TEST_F(UnpackTest, WhiteoutsTakeTheOverlaysForm) {
