@@ -94,6 +94,11 @@ Status ImageStore::Prepare() const {
   for (const char* sub : {"/blobs/sha256", "/layers", "/used", "/tmp", "/locks", "/preload"}) {
     SWELL_RETURN_IF_ERROR(MakeDirs(dir_ + sub));
   }
+  // A person may have made the store's own directory, for everybody to look into.
+  for (const char* sub : {"/blobs", "/layers", "/tmp"}) {
+    const std::string path = dir_ + sub;
+    if (::chmod(path.c_str(), 0700) != 0) return ErrnoStatus(errno, "chmod " + path);
+  }
   const std::string boot = BootId();
   if (boot.empty()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("boot", LOCK_EX));

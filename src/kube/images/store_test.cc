@@ -76,6 +76,18 @@ class StoreTest : public testing::Test {
   Cancellation cancel_;
 };
 
+TEST_F(StoreTest, NobodyElseReachesProgramsOfLayers) {
+  ASSERT_EQ(::chmod(store_.dir().c_str(), 0755), 0);
+  for (const char* sub : {"/layers", "/tmp", "/blobs"}) {
+    const std::string path = store_.dir() + sub;
+    ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+    ASSERT_TRUE(store_.Prepare().ok());
+    struct stat info {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0700u) << sub;
+  }
+}
+
 TEST_F(StoreTest, ImportsALayoutUnderItsOwnOrAnotherName) {
   const std::string layout = MakeLayout("app", {Layer("one"), Layer("two"), Layer("one")});
   auto image = Import("oci:" + layout);
