@@ -490,6 +490,10 @@ TEST_F(CliTest, AnEmptyNameIsNotEveryName) {
     EXPECT_NE(err_.find("the name of one of the pytorchjobs is empty"), std::string::npos) << err_;
   }
   EXPECT_EQ(Run({"swell", "suspend", ""}), 2) << out_;
+  for (const char* form : {"wide", "json"}) {
+    EXPECT_EQ(Run({"swell", "get", "pytorchjob", "", "-o", form}), 2) << out_;
+    EXPECT_TRUE(err_.starts_with("swell get: a name is empty;")) << err_;
+  }
   EXPECT_EQ(Run({"swell", "get", "pytorchjob", "only"}), 0) << err_;
 }
 

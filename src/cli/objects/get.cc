@@ -74,6 +74,10 @@ class GetAction final : public Action {
   }
 
   Result<std::vector<Target>> Targets(const std::vector<std::string>& words) {
+    // To a list, no name is every name.
+    if (std::find(words.begin(), words.end(), "") != words.end()) {
+      return Misuse("a name is empty; is a variable of the shell not set?");
+    }
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session_->ServerKinds());
     std::vector<Target> targets;
     if (words[0].find('/') != std::string::npos) {
@@ -103,9 +107,8 @@ class GetAction final : public Action {
           targets.push_back({std::move(of_job), {job->name}});
           continue;
         }
-        const size_t before = targets.size();
-        SWELL_RETURN_IF_ERROR(AddWorkloads(*kinds, word, targets));
-        if (targets.size() > before) continue;
+        SWELL_ASSIGN_OR_RETURN(const bool workload, AddWorkloads(*kinds, word, targets));
+        if (workload) continue;
         return NeitherJobNorKind(kind.status(), word, session_->Namespace());
       }
       if (!kind.ok()) return kind.status();
@@ -117,9 +120,12 @@ class GetAction final : public Action {
     return targets;
   }
 
-  // One target for each kind: they share a table.
-  Status AddWorkloads(Kinds& kinds, std::string_view name, std::vector<Target>& targets) const {
-    for (const Workload& workload : WorkloadsNamed(*api_, session_->Namespace(), name)) {
+  // One target for each kind: they share a table. False: none has that name.
+  Result<bool> AddWorkloads(Kinds& kinds,
+                            std::string_view name,
+                            std::vector<Target>& targets) const {
+    const auto found = WorkloadsNamed(*api_, session_->Namespace(), name);
+    for (const Workload& workload : found) {
       SWELL_ASSIGN_OR_RETURN(Kind kind, kinds.Find(workload.resource->GroupResource()));
       if (targets.empty() || targets.back().kind.resource != kind.resource ||
           targets.back().names.empty()) {
@@ -127,7 +133,7 @@ class GetAction final : public Action {
       }
       targets.back().names.emplace_back(api::Name(*workload.object));
     }
-    return Status::Ok();
+    return !found.empty();
   }
 
   std::string Query(std::string_view more = {}) const {

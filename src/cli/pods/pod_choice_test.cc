@@ -84,6 +84,15 @@ TEST_F(PodChoiceTest, AServerIsKnownByTheNameThatArenaGaveIt) {
   EXPECT_EQ(out_, "deployment.apps \"bert-v2-custom-serving\" deleted\n");
 }
 
+TEST_F(PodChoiceTest, SeveralWorkloadsAreGotAtOnce) {
+  Create(
+      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: api}, spec: {selector: "
+      "{matchLabels: {app: api}}, template: {metadata: {labels: {app: api}}, spec: {containers: "
+      "[{name: c, image: i}]}}}}");
+  ASSERT_EQ(Run({"swell", "get", "web,api", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "deployment.apps/web\ndeployment.apps/api\n");
+}
+
 TEST_F(PodChoiceTest, LogsSaysThatThereIsNoJobWhereNothingElseHasTheName) {
   EXPECT_EQ(Run({"swell", "logs", "nobody"}), 1);
   EXPECT_TRUE(err_.starts_with("swell: job \"nobody\" not found in namespace \"default\"")) << err_;
