@@ -18,6 +18,7 @@
 #include "cli/views/array_view.h"
 #include "cli/views/events_view.h"
 #include "cli/views/left_pods.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -114,7 +115,10 @@ Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name
     if (auto pod = FindPod(api, ns, name); pod.ok()) return pod;
   }
   auto pod = FindPodOf(api, std::string(ns), std::string(name));
-  return pod.ok() ? std::move(pod) : std::move(job);
+  if (pod.ok()) return pod;
+  // That a workload has no pods tells more than that it is not a job.
+  const std::string_view bare = name.substr(slash == std::string_view::npos ? 0 : slash + 1);
+  return WorkloadsNamed(api, ns, bare).empty() ? std::move(job) : std::move(pod);
 }
 
 class WhyAction final : public Action {

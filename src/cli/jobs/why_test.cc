@@ -528,7 +528,11 @@ TEST_F(WhyTest, OfAWorkloadOfKubernetesAPodThatWaitsIsExplained) {
       "{app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, "
       "image: "
       "i}]}}}}");
-  EXPECT_EQ(Run({"swell", "why", "web"}), 1);
+  for (const char* name : {"web", "deploy/web"}) {
+    EXPECT_EQ(Run({"swell", "why", name}), 1);
+    EXPECT_EQ(err_, "swell: deployment/web has no pods\n");
+  }
+  EXPECT_EQ(Run({"swell", "list", "web"}), 1);
   EXPECT_EQ(err_,
             "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is not a "
             "job; swell why web explains its pods\n");

@@ -7,6 +7,7 @@
 #include "cli/pods/pod_choice.h"
 #include "cli/views/array_view.h"
 #include "cli/views/job_view.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
@@ -93,8 +94,11 @@ class LogsAction final : public Action {
     }
     if (array.jobs.empty()) {
       auto found = PodsOfWorkload(api, session.Namespace(), name);
-      if (!found.ok() && name.find('/') != std::string::npos) return found.status();
-      if (!found.ok()) return no_job;
+      if (!found.ok()) {
+        const bool is_workload = name.find('/') != std::string::npos ||
+                                 !WorkloadsNamed(api, session.Namespace(), name).empty();
+        return is_workload ? found.status() : no_job;
+      }
       pods = std::move(*found);
     } else if (pods.empty()) {
       return Status(Code::kNotFound,

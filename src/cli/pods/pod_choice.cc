@@ -67,12 +67,13 @@ json::SharedValue OneThatRuns(const std::vector<json::SharedValue>& pods) {
   return found == pods.end() ? pods.front() : *found;
 }
 
-// The pods of the workloads of that name: of all versions of a server.
+// The pods of the workloads of that name: of all versions of a server. `none`: the error if no
+// workload has it.
 Result<std::vector<json::SharedValue>> PodsOfNamed(Api& api,
                                                    const std::string& ns,
-                                                   std::string_view name) {
+                                                   std::string_view name,
+                                                   Status none) {
   std::vector<json::SharedValue> all;
-  Status none(Code::kNotFound, StrCat("no workload ", Quote(name), " in namespace ", Quote(ns)));
   for (const Workload& workload : WorkloadsNamed(api, ns, name)) {
     for (const SelectingKind& kind : SelectingKinds()) {
       if (kind.resource != workload.resource) continue;
@@ -121,10 +122,11 @@ Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& 
   auto job = FindJob(api, ns, name);
   if (!job.ok()) {
     if (job.status().code() != Code::kNotFound) return job.status();
-    auto pods = PodsOfNamed(api, ns, name);
-    if (pods.ok()) return ChosenPod{OneThatRuns(*pods), nullptr};
-    return Status(Code::kNotFound,
-                  StrCat("no pod and no job named ", Quote(name), " in namespace ", Quote(ns)));
+    const std::string none =
+        StrCat("no pod and no job named ", Quote(name), " in namespace ", Quote(ns));
+    SWELL_ASSIGN_OR_RETURN(const auto pods,
+                           PodsOfNamed(api, ns, name, Status(Code::kNotFound, none)));
+    return ChosenPod{OneThatRuns(pods), nullptr};
   }
   if (job->pods.empty()) {
     return Status(Code::kNotFound,
@@ -148,7 +150,7 @@ Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
   }
   Status none(Code::kNotFound, StrCat("no workload ", Quote(words), " in namespace ", Quote(ns)));
   if (said.empty()) {
-    auto pods = PodsOfNamed(api, ns, name);
+    auto pods = PodsOfNamed(api, ns, name, none);
     if (pods.ok()) return pods;
     none = pods.status();
   }

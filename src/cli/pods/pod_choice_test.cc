@@ -59,6 +59,11 @@ TEST_F(PodChoiceTest, AServerIsKnownByTheNameThatArenaGaveIt) {
   };
   ASSERT_EQ(serve("v1"), 0) << err_;
   EXPECT_EQ(PodsOf("bert"), "deployment/bert-v1-custom-serving has no pods");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"swell", "exec", "bert", "--", "ls"}, {"swell", "logs", "bert"}}) {
+    EXPECT_EQ(Run(words), 1);
+    EXPECT_EQ(err_, "swell: deployment/bert-v1-custom-serving has no pods\n");
+  }
   LabelledPod("one", "app: custom-serving, release: bert-v1");
   EXPECT_EQ(PodsOf("bert"), "one");
   ASSERT_EQ(Run({"swell", "why", "bert"}), 0) << err_;
