@@ -129,6 +129,10 @@ class WhyReport {
       json::Set(out, {"resize"}, resize);
     }
     if (facts_.job.RunsUnsaved()) json::Set(out, {"unsaved"}, facts_.job.unsaved);
+    if (const std::string earlier = EarlierText(); !earlier.empty()) {
+      json::Set(out, {"earlier"}, earlier);
+    }
+    if (const std::string saves = SavesText(); !saves.empty()) json::Set(out, {"saves"}, saves);
     if (const auto places = Places(); !places.empty()) {
       json::Set(out, {"unhealthy"}, json::Array(places.begin(), places.end()));
     }

@@ -576,9 +576,13 @@ TEST(WhyReport, AJobThatRunsAgainTellsWhatItLostBefore) {
                                                           {"message", "w-0 failed"}}}}}}});
   EXPECT_EQ(told("note"),
             all_is_well + "Earlier:  1 attempt failed, the last 60s ago: w-0 failed\n");
+  EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"earlier"}),
+            "1 attempt failed, the last 60s ago: w-0 failed");
+  EXPECT_EQ(json::Find(WhyJson(facts, {}), {"saves"}), nullptr);
   facts.job.group = std::make_shared<const json::Value>(json::Object{
       {"status", json::Object{{"lastPreemption", json::Object{{"rule", "preempt"}}}}}});
   EXPECT_NE(told("note").find("Saves:    it reports no checkpoint"), std::string::npos);
+  EXPECT_TRUE(json::GetString(WhyJson(facts, {}), {"saves"}).starts_with("it reports no"));
   EXPECT_EQ(told(api::keys::kCheckpointTime).find("Saves: "), std::string::npos);
 }
 
