@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "jobs/kinds/pytorch_job.h"
 #include "jobs/kinds/role_job.h"
+#include "jobs/kinds/runai_kind.h"
 #include "jobs/kinds/workload_pod.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -79,23 +80,16 @@ json::Value KubeflowJob(const json::Value& workload, const Framework& framework)
   return job;
 }
 
-class RunaiDistributedKind final : public JobKind {
+class RunaiDistributedKind final : public RunaiKind {
  public:
   RunaiDistributedKind(api::Definition definition, const JobKindOptions& options)
-      : definition_(std::move(definition)), options_(options) {
+      : RunaiKind(std::move(definition), options) {
     inner_.push_back(MakePyTorchJobKind(options));
     for (auto& kind : MakeRoleJobKinds(options)) {
       if (kind->resource().group == "kubeflow.org") inner_.push_back(std::move(kind));
     }
   }
 
-  client::Resource resource() const override {
-    return {definition_.group, definition_.version, definition_.plural, true};
-  }
-  std::string kind() const override { return definition_.kind; }
-  std::vector<client::Resource> References() const override {
-    return {client::resources::kNodePools};
-  }
   Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
@@ -122,8 +116,6 @@ class RunaiDistributedKind final : public JobKind {
                       const Framework& framework,
                       json::Value& job) const;
 
-  const api::Definition definition_;
-  const JobKindOptions options_;
   std::vector<std::unique_ptr<JobKind>> inner_;
 };
 

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "jobs/kinds/job_kinds.h"
 #include "jobs/kinds/runai_distributed.h"
+#include "jobs/kinds/runai_kind.h"
 #include "jobs/kinds/workload_pod.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
@@ -21,18 +22,10 @@ using controllers::WrongField;
 constexpr std::string_view kTrain = "train";
 constexpr std::string_view kInference = "inference";
 
-class RunaiJobKind final : public JobKind {
+class RunaiJobKind final : public RunaiKind {
  public:
-  RunaiJobKind(api::Definition definition, const JobKindOptions& options)
-      : definition_(std::move(definition)), options_(options) {}
+  using RunaiKind::RunaiKind;
 
-  client::Resource resource() const override {
-    return {definition_.group, definition_.version, definition_.plural, true};
-  }
-  std::string kind() const override { return definition_.kind; }
-  std::vector<client::Resource> References() const override {
-    return {client::resources::kNodePools};
-  }
   Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override {
@@ -51,9 +44,6 @@ class RunaiJobKind final : public JobKind {
   bool serves() const { return definition_.workload == kInference; }
   std::string_view Role() const { return trains() ? "worker" : serves() ? "server" : "workspace"; }
   Status ReadServers(const json::Value& body, JobSpec& spec) const;
-
-  const api::Definition definition_;
-  const JobKindOptions options_;
 };
 
 // A workspace without a command is its image's shell or Python, which ends at once if it has no
