@@ -687,6 +687,30 @@ TEST_F(WhyTest, PodsThatADeletedJobLeftAreNamedWithWhatEndsThem) {
   EXPECT_EQ(out_, StrCat("j has no pods yet.\nWhy:      ", left));
 }
 
+TEST_F(WhyTest, ManyPodsThatADeletedJobLeftAreCounted) {
+  for (const char* name : {"j-worker-0", "j-worker-1", "j-worker-2", "j-worker-3", "j-worker-4"}) {
+    GpuPod(name, "nodeName: node-1, ",
+           ", labels: {swell.dev/pod-group: j}, ownerReferences: [{apiVersion: swell.dev/v1, kind: "
+           "TrainingJob, name: j, uid: old, controller: true}]");
+    Status(StrCat("/api/v1/namespaces/default/pods/", name), R"({"status":{"phase":"Running"}})");
+    ASSERT_EQ(Run({"swell", "delete", "pod", name, "--wait=false"}), 0) << err_;
+  }
+  const std::string end = api::FormatTime(server_.executor.Now() + std::chrono::seconds(30));
+  const std::string left =
+      StrCat("pods j-worker-0, j-worker-1, j-worker-2 and 2 more of the deleted job j have until ",
+             end, " to save and end; at once: swell delete pod");
+  EXPECT_EQ(Run({"swell", "why", "j"}), 1) << out_;
+  EXPECT_EQ(err_, StrCat("swell: job \"j\" not found in namespace \"default\"; ", left,
+                         "s -l swell.dev/pod-group=j --now -n default\n"));
+  // The new job's pods have that label, too.
+  Create(
+      "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: j}, spec: {roles: {worker: "
+      "{replicas: 5, template: {spec: {containers: [{name: c, image: i}]}}}}}}");
+  ASSERT_EQ(Run({"swell", "why", "j"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat("j has no pods yet.\nWhy:      ", left,
+                         " --now -n default with the names of them all\n"));
+}
+
 TEST(WhyReport, AJobThatGrowsTellsWhatItsOtherPodsWaitFor) {
   static const JobKindInfo kKind{client::resources::kPyTorchJobs, "PyTorchJob", "", ""};
   WhyFacts facts;
