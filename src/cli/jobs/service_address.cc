@@ -41,19 +41,54 @@ std::string NodeAddress(Api& api) {
   return server.ok() ? std::move(server->host) : std::string();
 }
 
-}  // namespace
+bool IsBalanced(const json::Value& service) {
+  return json::GetString(service, {"spec", "type"}) == "LoadBalancer";
+}
 
-std::vector<std::string> AddressesOf(Api& api, const json::Value& service) {
-  const std::string_view type = json::GetString(service, {"spec", "type"});
-  const bool balanced = type == "LoadBalancer";
-  if (!balanced && type != "NodePort") return {};
-  const std::string host = balanced ? AwaitBalancer(api, service) : NodeAddress(api);
+// Whether people reach it, and not only pods.
+bool IsForPeople(const json::Value& service) {
+  return IsBalanced(service) || json::GetString(service, {"spec", "type"}) == "NodePort";
+}
+
+std::vector<std::string> PortsAt(const std::string& host, const json::Value& service) {
   std::vector<std::string> addresses;
   for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
-    const int64_t number = json::GetInt(port, {balanced ? "port" : "nodePort"});
+    const int64_t number = json::GetInt(port, {IsBalanced(service) ? "port" : "nodePort"});
     if (!host.empty() && number != 0) addresses.push_back(StrCat(Bracketed(host), ":", number));
   }
   return addresses;
+}
+
+}  // namespace
+
+std::vector<std::string> AddressesOf(Api& api, const json::Value& service) {
+  if (!IsForPeople(service)) return {};
+  return PortsAt(IsBalanced(service) ? AwaitBalancer(api, service) : NodeAddress(api), service);
+}
+
+JobAddresses::JobAddresses(Api& api, std::string_view ns) : api_(api) {
+  const auto services = api_.List(client::resources::kServices, ns);
+  if (!services.ok()) return;
+  for (const json::SharedValue& service : *services) {
+    if (!IsForPeople(*service)) continue;
+    for (const api::OwnerReference& owner : api::Owners(*service)) {
+      by_owner_[owner.uid].push_back(service);
+    }
+  }
+}
+
+std::vector<std::string> JobAddresses::Of(std::string_view uid) {
+  std::vector<std::string> all;
+  const auto services = by_owner_.find(uid);
+  if (services == by_owner_.end()) return all;
+  for (const json::SharedValue& service : services->second) {
+    if (!IsBalanced(*service) && !node_) node_ = NodeAddress(api_);
+    for (std::string& address :
+         PortsAt(IsBalanced(*service) ? BalancerOf(*service) : *node_, *service)) {
+      all.push_back(std::move(address));
+    }
+  }
+  return all;
 }
 
 }  // namespace swell::cli

@@ -125,14 +125,15 @@ std::string JobsTable(Session& session,
                                   "PODs Running (Pending)",
                                   "SERVICE URL(S)"};
   TextTable table(headers ? header : std::vector<std::string>{}, 2);
+  ServiceUrls urls(*scope.api, scope.ns());
   for (const JobView& job : jobs) {
     std::string status = StatusWord(job);
     int64_t requested = job.over() ? 0 : job.milli_gpus;
-    table.Add(
-        {job.name, session.Paint(StatusColour(status), status), AgeWord(job, session.Now()),
-         NodeText(job), OrDash(ImageText(job)), TypeWord(job), ProjectOf(scope, job),
-         OrDash(job.user), StrCat(GpuText(job.HeldMilliGpus()), " (", GpuText(requested), ")"),
-         StrCat(job.RunningPods(), " (", job.PendingPods(), ")"), Join(ServiceUrls(job), ", ")});
+    table.Add({job.name, session.Paint(StatusColour(status), status), AgeWord(job, session.Now()),
+               NodeText(job), OrDash(ImageText(job)), TypeWord(job), ProjectOf(scope, job),
+               OrDash(job.user),
+               StrCat(GpuText(job.HeldMilliGpus()), " (", GpuText(requested), ")"),
+               StrCat(job.RunningPods(), " (", job.PendingPods(), ")"), urls.Of(job)});
   }
   return table.ToString();
 }
@@ -199,7 +200,7 @@ std::string DescribeWorkload(Session& session, const Scope& scope, const JobView
   add("IS DISTRIBUTED WORKLOAD", job.replicas > 1 && job.kind->kind != "Job" ? "true" : "false");
   add("CREATED BY CLI", job.command_line.empty() ? "false" : "true");
   add("USER", job.user);
-  add("SERVICE URL(S)", Join(ServiceUrls(job), ", "));
+  add("SERVICE URL(S)", ServiceUrls(*scope.api, job.ns).Of(job));
   add("COMMAND LINE", OneLine(job.command_line));
   out += "\nPods:\n";
   return out + (job.pods.empty() ? "none\n" : PodsText(session, job));

@@ -3,10 +3,12 @@
 // - Threads: one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/jobs/service_address.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
@@ -90,7 +92,20 @@ Result<int> AttachWhenRunning(Session& session,
                               const std::string& name,
                               std::optional<Duration> limit);
 
-// Where the job's ports are reached.
-std::vector<std::string> ServiceUrls(const JobView& job);
+// Where the ports of running jobs are reached: at the addresses of their Services; else, by other
+// pods, at those of the jobs' pods. The Services are read when a job has ports.
+class ServiceUrls {
+ public:
+  // `ns`: of the jobs; empty: any.
+  ServiceUrls(Api& api, std::string ns) : api_(api), ns_(std::move(ns)) {}
+
+  // With commas between; empty: there are none.
+  std::string Of(const JobView& job);
+
+ private:
+  Api& api_;
+  std::string ns_;
+  std::optional<JobAddresses> services_;
+};
 
 }  // namespace swell::cli::runai

@@ -598,6 +598,25 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
       "runai: workload \"nope\" not found in any project; runai list -A shows the workloads\n");
 }
 
+TEST_F(RunaiTest, TheUrlOfANodePortIsThatOfItsService) {
+  Cluster();
+  ASSERT_EQ(Submit({"--port", "30888:8888", "--service-type", "nodeport"}), 0) << err_;
+  EXPECT_NE(out_.find("It will answer at http://10.0.0.1:30888\n"), std::string::npos) << out_;
+  // Nothing listens yet.
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_.find("http://"), std::string::npos) << out_;
+  JobPod("Running", 1);
+  Runs();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"runai", "list", "-p", "project-a"},
+        std::vector<std::string>{"runai", "list", "-A"},
+        std::vector<std::string>{"runai", "describe", "large-training-job", "-p", "project-a"}}) {
+    ASSERT_EQ(Run(words), 0) << err_;
+    EXPECT_NE(out_.find(" http://10.0.0.1:30888\n"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("10.1.0.5"), std::string::npos) << out_;
+  }
+}
+
 TEST_F(RunaiTest, WhatAFlagCannotBeIsRefusedByItsName) {
   Cluster();
   auto refused = [this](const std::vector<std::string>& words, std::string_view why) {

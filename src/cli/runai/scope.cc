@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/host_port.h"
 #include "base/strings.h"
 #include "cli/runai/runai.h"
 #include "cli/views/own_namespaces.h"
@@ -129,7 +130,9 @@ std::string ProjectOf(const Scope& scope, const JobView& job) {
   return project.empty() ? job.ns : project;
 }
 
-std::vector<std::string> ServiceUrls(const JobView& job) {
+namespace {
+
+std::vector<std::string> PortsOfPods(const JobView& job) {
   std::vector<std::string> urls;
   for (const json::SharedValue& pod : job.pods) {
     std::string_view ip = api::PodIp(*pod);
@@ -138,11 +141,23 @@ std::vector<std::string> ServiceUrls(const JobView& job) {
       for (const api::ContainerPort& port : api::Ports(container)) {
         // Where its own processes meet is nothing for people.
         if (port.name == "rendezvous" || port.name.ends_with("job-port")) continue;
-        urls.push_back(StrCat("http://", ip, ":", port.container_port));
+        urls.push_back(StrCat("http://", Bracketed(ip), ":", port.container_port));
       }
     }
   }
   return urls;
+}
+
+}  // namespace
+
+std::string ServiceUrls::Of(const JobView& job) {
+  std::vector<std::string> urls = PortsOfPods(job);
+  if (urls.empty()) return "";
+  if (!services_) services_.emplace(api_, ns_);
+  const std::vector<std::string> outside = services_->Of(api::Uid(*job.object));
+  if (!outside.empty()) urls.clear();
+  for (const std::string& address : outside) urls.push_back("http://" + address);
+  return Join(urls, ", ");
 }
 
 }  // namespace swell::cli::runai
