@@ -8,6 +8,11 @@ void InstanceFlags::DeclareNames(Flags& flags) {
   flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
 }
 
+void InstanceFlags::DeclareUser(Flags& flags) {
+  flags.Text("--run-as-user", &run_as_user_, "UID[:GID]",
+             "user and group of the processes (default: those of the image)");
+}
+
 void InstanceFlags::DeclareDevices(Flags& flags) {
   flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
 }
@@ -24,7 +29,7 @@ Status InstanceFlags::Fill(PyTorchSpec& spec) const {
   SWELL_ASSIGN_OR_RETURN(spec.annotations, ParsePairs(annotations_, "--annotation"));
   SWELL_ASSIGN_OR_RETURN(spec.selectors, ParseLabels(selectors_, "--selector"));
   spec.tolerations = tolerations_;
-  return Status::Ok();
+  return FillRunAs("--run-as-user", run_as_user_, spec);
 }
 
 }  // namespace swell::cli::arena

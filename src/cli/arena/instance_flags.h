@@ -14,6 +14,7 @@ class InstanceFlags {
  public:
   // --env, --annotation, --label.
   void DeclareNames(Flags& flags);
+  void DeclareUser(Flags& flags);
   void DeclareDevices(Flags& flags);
   // --selector, --toleration.
   void DeclareNodes(Flags& flags);
@@ -22,6 +23,7 @@ class InstanceFlags {
 
  private:
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, tolerations_;
+  std::string run_as_user_;
 };
 
 }  // namespace swell::cli::arena

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/submit_warnings.h"
 #include "cli/views/project_view.h"
 #include "json/yaml.h"
@@ -36,6 +37,7 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
     return created;
   }
   for (const std::string& remark : Remarks()) LogLine(session, "warn", remark);
+  if (!restricted_.empty()) LogLine(session, "warn", restricted_);
   for (const std::string& text : SubmitWarnings(session, *api, job)) {
     LogLine(session, "warn", text);
   }
@@ -147,7 +149,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
   }
   SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
   const client::Resource& resource = cron_ ? client::resources::kCrons : trainer_.resource;
-  auto made = api.Create(resource, spec_.ns, job, {.field_validation = "Strict"});
+  auto made = CreateJob(api, resource, spec_.ns, job, {.field_validation = "Strict"}, restricted_);
   if (!made.ok()) {
     RemoveLogs(api, spec_);
     return made.status();
@@ -197,6 +199,7 @@ void SubmitInstancesAction::DeclareJob(Flags& flags) {
   flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
   flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory (default /root)")
       .also = {"--workingDir"};
+  instances_.DeclareUser(flags);
   instances_.DeclareNames(flags);
 }
 

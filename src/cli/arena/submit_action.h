@@ -53,6 +53,7 @@ class SubmitAction : public Action {
 
   std::vector<std::string> made_;  // ConfigMaps
   std::string told_;               // that they were made; not said if the job is refused
+  std::string restricted_;         // what was written into the pods for the namespace's level
 };
 
 class SubmitInstancesAction : public SubmitAction {

@@ -11,6 +11,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/user.h"
 
 namespace swell::cli {
 namespace {
@@ -362,6 +363,16 @@ void ChooseNodes(const PyTorchSpec& spec, json::Object& pod) {
 }
 
 }  // namespace
+
+Status FillRunAs(std::string_view flag, const std::string& text, PyTorchSpec& spec) {
+  if (text.empty()) return Status::Ok();
+  auto ids = api::ParseRunAs(text);
+  if (!ids.ok()) return Misuse(StrCat(flag, " ", ids.status().message()));
+  spec.run_as_user = ids->uid;
+  spec.run_as_group = ids->gids.front();
+  spec.groups.assign(ids->gids.begin() + 1, ids->gids.end());
+  return Status::Ok();
+}
 
 Result<double> ParseGpus(std::string_view flag, const std::string& text) {
   constexpr double kGpusMax = 1e6;

@@ -123,6 +123,9 @@ Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
 // kBadRequest (misuse) naming the flag whose value is invalid.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 
+// "1500:100,44": the user, the group and further groups of the pods; empty: those of the image.
+// kBadRequest (misuse) naming the flag.
+Status FillRunAs(std::string_view flag, const std::string& text, PyTorchSpec& spec);
 // "2", or "0.5" of one GPU. kBadRequest (misuse) naming the flag.
 Result<double> ParseGpus(std::string_view flag, const std::string& text);
 // What the pods say of parts of GPUs, as annotations.

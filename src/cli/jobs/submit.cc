@@ -8,6 +8,7 @@
 #include "cli/jobs/gate_request.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/submit_warnings.h"
 #include "cli/jobs/what_if.h"
 #include "cli/pods/job_logs.h"
@@ -41,6 +42,8 @@ class SubmitAction final : public Action {
                "volume claim (data:/data) or host directory (/srv/data:/data), repeatable");
     flags.List("--port", &ports_, "PORT",
                "port that each instance listens on, for swell port-forward, repeatable");
+    flags.Text("--run-as-user", &run_as_user_, "UID[:GID]",
+               "user and group of the processes (default: those of the image)");
     flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code");
     flags.Text("--sync-source", &spec_.sync_source, "URL", "source of the code");
     flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "image that fetches the code");
@@ -135,8 +138,8 @@ class SubmitAction final : public Action {
       return 0;
     }
     if (force_ && !on_server) SWELL_RETURN_IF_ERROR(DeleteOld(session, *api));
-    auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
-                            {.dry_run = on_server, .field_validation = "Strict"});
+    auto made = CreateJob(*api, client::resources::kPyTorchJobs, spec_.ns, job,
+                          {.dry_run = on_server, .field_validation = "Strict"}, remark_);
     if (made.status().code() == Code::kAlreadyExists) {
       return Status(Code::kAlreadyExists,
                     StrCat(made.status().message(), "; --force deletes it first"));
@@ -148,6 +151,7 @@ class SubmitAction final : public Action {
       session.OutLine(
           StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
     }
+    TellRemark(session);
     if (on_server) return 0;
     PrintSubmitWarnings(session, "swell", *api, job);
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
@@ -212,13 +216,15 @@ class SubmitAction final : public Action {
         session.Out(FormatObject(form, job, ResourceNameOf(job)));
         continue;
       }
-      auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
-                              {.dry_run = dry_run_ == "server", .field_validation = "Strict"});
+      auto made =
+          CreateJob(*api, client::resources::kPyTorchJobs, spec_.ns, job,
+                    {.dry_run = dry_run_ == "server", .field_validation = "Strict"}, remark_);
       if (!made.ok()) return Unfinished(made.status(), range, index);
       session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
                                : FormatObject(form, **made, ResourceNameOf(**made)));
       if (index == range.ids.back()) PrintSubmitWarnings(session, "swell", *api, job);
     }
+    TellRemark(session);
     return 0;
   }
 
@@ -287,6 +293,7 @@ class SubmitAction final : public Action {
     if (spec_.retry < 0) return Misuse(StrCat("--retry ", spec_.retry, ": expected 0 or more"));
     spec_.restart_policy = spec_.retry > 0 ? "ExitCode" : "Never";
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
+    SWELL_RETURN_IF_ERROR(FillRunAs("--run-as-user", run_as_user_, spec_));
     for (const std::string& text : ports_) {
       const auto port = ParseInt(text);
       if (!port || *port < 1 || *port > 65535) {
@@ -388,6 +395,10 @@ class SubmitAction final : public Action {
     }
   }
 
+  void TellRemark(Session& session) const {
+    if (!remark_.empty()) session.ErrLine(StrCat("swell: ", remark_));
+  }
+
   // Standard output belongs to the log if that is shown.
   void Tell(Session& session, const std::string& line) const {
     if (logs_) {
@@ -428,7 +439,8 @@ class SubmitAction final : public Action {
 
   PyTorchSpec spec_;
   std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_, ports_;
-  std::string on_preemption_ = "requeue", dry_run_, output_, gpus_, time_limit_;
+  std::string on_preemption_ = "requeue", dry_run_, output_, gpus_, time_limit_, run_as_user_;
+  std::string remark_;  // on what was written into the pods
   int64_t workers_ = kUnsaid, min_ = kUnsaid, max_ = kUnsaid;
   size_t words_before_dashes_ = 0;
   bool wait_ = false, logs_ = false, force_ = false, interactive_ = false;

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/service_address.h"
 #include "cli/jobs/submit_warnings.h"
 #include "cli/jobs/training_spec.h"
@@ -73,10 +74,12 @@ class SubmitAction final : public Action {
     }
     bool on_server = dry_run_ == "server";
     if (!on_server) SWELL_RETURN_IF_ERROR(pod_flags_.MakeClaims(*scope.api, spec_.pod.ns));
-    auto made = scope.api->Create(
-        spec_.Repeats() ? client::resources::kJobs : client::resources::kTrainingJobs, spec_.pod.ns,
-        job, {.dry_run = on_server, .field_validation = "Strict"});
+    std::string restricted;
+    auto made = CreateJob(
+        *scope.api, spec_.Repeats() ? client::resources::kJobs : client::resources::kTrainingJobs,
+        spec_.pod.ns, job, {.dry_run = on_server, .field_validation = "Strict"}, restricted);
     if (!made.ok()) return Refused(made.status(), scope);
+    if (!restricted.empty()) session.ErrLine(StrCat("runai: ", restricted));
     if (!on_server) SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     if (!ports_.empty() && !on_server) SWELL_RETURN_IF_ERROR(Expose(scope, **made));
     Tell(session, scope, form, **made);

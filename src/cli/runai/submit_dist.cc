@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/submit_warnings.h"
 #include "cli/print/output.h"
 #include "cli/runai/flag_names.h"
@@ -208,9 +209,11 @@ class SubmitDistAction final : public Action {
       return 0;
     }
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeClaims(*scope.api, spec_.ns));
-    auto made = scope.api->Create(framework_->form.resource(), spec_.ns, job,
-                                  {.field_validation = "Strict"});
+    std::string restricted;
+    auto made = CreateJob(*scope.api, framework_->form.resource(), spec_.ns, job,
+                          {.field_validation = "Strict"}, restricted);
     if (!made.ok()) return made.status();
+    if (!restricted.empty()) session.ErrLine(StrCat("runai: ", restricted));
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     const std::string name(api::Name(**made));
     if (!form.table()) {
