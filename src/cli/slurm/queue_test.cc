@@ -48,6 +48,24 @@ class SlurmQueueTest : public SlurmTest {
   std::string id_, name_;
 };
 
+TEST_F(SlurmQueueTest, TablesAreRepeatedUntilNobodyReadsThem) {
+  for (const char* command : {"squeue", "sinfo"}) {
+    std::vector<std::string> times;
+    env_.out = [this, &times](std::string_view text) {
+      out_ += text;
+      if (text.ends_with("Z\n") && text.starts_with("20")) times.emplace_back(text.substr(0, 20));
+      return times.size() < 3;
+    };
+    const WallTime begin = server_.executor.Now();
+    EXPECT_EQ(Run({command, "-i", "5", "-h"}), 0) << err_;
+    EXPECT_EQ(times, (std::vector<std::string>{api::FormatTime(begin),
+                                               api::FormatTime(begin + std::chrono::seconds(5)),
+                                               api::FormatTime(begin + std::chrono::seconds(10))}));
+    EXPECT_EQ(Run({command, "--iterate=0"}), 2);
+    EXPECT_NE(err_.find("--iterate 0: expected 1 or more"), std::string::npos) << err_;
+  }
+}
+
 TEST_F(SlurmQueueTest, SqueueHasSlurmsColumns) {
   Runs();
   server_.executor.Advance(std::chrono::seconds(65));

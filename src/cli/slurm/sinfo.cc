@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/print/text_table.h"
 #include "cli/slurm/fields.h"
+#include "cli/slurm/iterate.h"
 #include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/values.h"
@@ -173,7 +174,7 @@ class SinfoAction final : public Action {
     for (const char* name : {"--json", "--yaml"}) {
       flags.Refuse(name, "kubectl get nodes -o json has all about the nodes");
     }
-    flags.Refuse("-i,--iterate", "watch -n5 sinfo repeats it; swell top shows the nodes live");
+    iterate_.Declare(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -184,6 +185,13 @@ class SinfoAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckStates());
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("--nodes", nodes_));
     named_.insert(names.begin(), names.end());
+    return iterate_.Run(session, [&] { return Print(session, format, names); });
+  }
+
+ private:
+  Status Print(Session& session,
+               const std::vector<FormatPart>& format,
+               const std::vector<std::string>& names) const {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes,
                            ReadNodesToShow(session, *api, {names.begin(), names.end()}));
@@ -195,10 +203,9 @@ class SinfoAction final : public Action {
     for (const Group& group : Groups(partitions, format)) {
       session.Out(FormatRow(format, [&group](char letter) { return Value(group, letter); }));
     }
-    return 0;
+    return Status::Ok();
   }
 
- private:
   Result<std::vector<FormatPart>> Format(std::string* unknown) const {
     if (!long_format_.empty()) return ParseLongFormat(long_format_, kLongNames, unknown);
     const std::string_view usual = reasons_            ? kReasons
@@ -273,6 +280,7 @@ class SinfoAction final : public Action {
   bool ignored_ = false, reasons_ = false;
   std::string format_, long_format_, partitions_, nodes_, states_;
   std::set<std::string> named_;
+  Iterate iterate_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/slurm/fields.h"
+#include "cli/slurm/iterate.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
@@ -279,7 +280,7 @@ class SqueueAction final : public Action {
     flags.Refuse("-R,--reservation", "there are no reservations; a node pool is a --partition");
     flags.Refuse("-L,--licenses", "licences are not counted here");
     flags.Refuse("--yaml", "--json prints a document");
-    flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
+    iterate_.Declare(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -297,15 +298,23 @@ class SqueueAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(*api, {}));
       SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_.text, partitions));
     }
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
-    SWELL_RETURN_IF_ERROR(CheckChoices(session, *api, all));
+    return iterate_.Run(session, [&] { return Print(session, *api, format, order); });
+  }
+
+ private:
+  Status Print(Session& session,
+               Api& api,
+               const std::vector<FormatPart>& format,
+               const std::vector<SortBy>& order) const {
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, api));
+    SWELL_RETURN_IF_ERROR(CheckChoices(session, api, all));
     std::erase_if(all, [this](const JobInfo& job) { return !Takes(job); });
     Sort(all, order, session.Now());
     if (json_) {
       json::Array jobs;
       for (const JobInfo& job : all) jobs.push_back(ToJson(job, session.Now()));
       session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
-      return 0;
+      return Status::Ok();
     }
     if (!no_header_) {
       session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
@@ -314,10 +323,9 @@ class SqueueAction final : public Action {
     for (const JobInfo& job : all) {
       session.Out(FormatRow(format, [&](char c) { return ColumnOf(c).value(job, session.Now()); }));
     }
-    return 0;
+    return Status::Ok();
   }
 
- private:
   Result<std::vector<FormatPart>> Format(std::string* unknown) const {
     if (!long_format_.empty()) return ParseLongFormat(long_format_, kLongNames, unknown);
     const std::string_view usual = start_ ? kStart : long_ ? kLong : kUsual;
@@ -371,6 +379,7 @@ class SqueueAction final : public Action {
 
   std::string jobs_, nodes_, states_, format_, long_format_, sort_;
   NameFilter users_, names_, partitions_, accounts_, qos_;
+  Iterate iterate_;
   bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
        each_task_ = false, ignored_ = false;
   std::vector<JobChoice> choices_;
@@ -386,6 +395,7 @@ Command SqueueSpec() {
   command.name = "squeue";
   command.summary = "List jobs that wait or run.";
   command.examples = {{"Your own jobs", "squeue --me"},
+                      {"Your own jobs, again every ten seconds", "squeue --me -i 10"},
                       {"Why jobs wait", "squeue -t PD -o '%.10i %.20j %R'"}};
   command.notes =
       "Jobs that were not made by sbatch have their name in place of a number. swell why JOB says "
