@@ -42,6 +42,9 @@ constexpr Row kRows[] = {
     {"Size", "--gpus-per-node", "[TYPE:]N", "GPUs of each node", "SBATCH_GPUS_PER_NODE"},
     {"Size", "--gpus-per-task", "[TYPE:]N", "GPUs of each task", "SBATCH_GPUS_PER_TASK"},
     {"Size", "--gres", "gpu:[TYPE:]N", "GPUs of each node", "SBATCH_GRES"},
+    {"Size", "--exclusive", "[user|mcs]",
+     "all GPUs of each node, as the largest has them, where no number is said", "SBATCH_EXCLUSIVE",
+     Use::kFollowed, "yes"},
     {"Size", "--mem", "AMOUNT", "memory of each node: 64G; 0: what it has left",
      "SBATCH_MEM_PER_NODE"},
     {"Size", "--mem-per-cpu", "AMOUNT", "memory for each CPU", "SBATCH_MEM_PER_CPU"},
@@ -117,8 +120,6 @@ constexpr Row kRows[] = {
      Use::kWarned},
     {"", "--nice", "N", "--qos CLASS sets the priority among a project's jobs", nullptr,
      Use::kWarned, "100"},
-    {"", "--exclusive", "HOW", "a job has the GPUs it asks for; ask for all of a node's", nullptr,
-     Use::kWarned, "yes"},
     {"", "--profile", "WHAT", "swell report shows what jobs used", nullptr, Use::kWarned},
     {"", "--get-user-env", "MODE", "--export says which variables the job gets", nullptr,
      Use::kWarned, "yes"},
@@ -286,8 +287,18 @@ const std::string& BatchFlags::Text(std::string_view name) const {
   return found == texts_.end() ? empty : found->second;
 }
 
+bool BatchFlags::WantsWholeNodes() const {
+  const std::string& how = Text("exclusive");
+  // Those share their nodes with jobs of the same user, or label.
+  if (!Has("exclusive") || how == "user" || how == "mcs") return false;
+  return !Has("gpus") && !Has("gpus-per-node") && !Has("gpus-per-task") && !Has("gres");
+}
+
 std::vector<std::string> BatchFlags::Warnings() const {
   std::vector<std::string> all;
+  if (Has("exclusive") && !WantsWholeNodes()) {
+    all.emplace_back("--exclusive changes nothing: a job has the GPUs it asks for");
+  }
   for (const Row& row : kRows) {
     if (row.use != Use::kWarned || !Has(LongName(row))) continue;
     all.push_back(StrCat("--", LongName(row), " changes nothing: ", row.help));

@@ -37,6 +37,8 @@ class BatchFlags {
   bool Has(std::string_view name) const { return given_.contains(name); }
   // The value of a flag by its long name; "" where it was not given. "true" for a switch.
   const std::string& Text(std::string_view name) const;
+  // --exclusive of a job that says no number of GPUs: it has all GPUs of its nodes.
+  bool WantsWholeNodes() const;
   // What was given and changes nothing, each in a sentence.
   std::vector<std::string> Warnings() const;
 

@@ -593,7 +593,8 @@ PyTorchSpec PodOf(const BatchJob& job,
 
 Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity) {
   Layout layout;
-  SWELL_ASSIGN_OR_RETURN(const GpuFlags gpus, ReadGpus(flags));
+  SWELL_ASSIGN_OR_RETURN(GpuFlags gpus, ReadGpus(flags));
+  if (flags.WantsWholeNodes()) gpus.node = capacity.gpus_most();
   SWELL_ASSIGN_OR_RETURN(layout.cpus_per_task, CountOf(flags, "cpus-per-task"));
   SWELL_ASSIGN_OR_RETURN(layout.cpus_per_gpu, CountOf(flags, "cpus-per-gpu"));
   if (layout.cpus_per_gpu > 0 && layout.cpus_per_task > 0) {

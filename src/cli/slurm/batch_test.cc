@@ -100,6 +100,21 @@ TEST_F(SlurmTest, GpusAloneTakeAsFewNodesAsHoldThem) {
   EXPECT_EQ(json::GetInt(job, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}), 1);
 }
 
+TEST_F(SlurmTest, AnExclusiveJobHasAllGpusOfItsNodes) {
+  ASSERT_EQ(Sbatch("--exclusive"), 0) << err_;
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_GPUS_ON_NODE"), "8");
+  ASSERT_EQ(Sbatch("--exclusive -N2 --ntasks-per-node=8"), 0) << err_;
+  const json::Value job =
+      Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/train-sh-" + Number());
+  const json::Value* worker =
+      json::Find(job, {"spec", "mpiReplicaSpecs", "Worker", "template", "spec"});
+  ASSERT_NE(worker, nullptr) << json::Print(job);
+  EXPECT_EQ(EnvOf(*worker, "SLURM_GPUS"), "16");
+  ASSERT_EQ(Sbatch("--exclusive --gres=gpu:2"), 0) << err_;
+  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_GPUS_ON_NODE"), "2");
+}
+
 TEST_F(SlurmTest, PartitionAccountAndQosArePoolProjectAndClass) {
   Create(
       "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 9}");
@@ -193,7 +208,7 @@ TEST_F(SlurmTest, WhatChangesNothingIsSaidByName) {
                                            {"--cpu-bind=cores", "cpu-bind"},
                                            {"--mem-bind=local", "mem-bind"},
                                            {"--gpu-bind=closest", "gpu-bind"},
-                                           {"--exclusive", "exclusive"},
+                                           {"--exclusive --gpus=1", "exclusive"},
                                            {"--exclusive=user", "exclusive"}}) {
     EXPECT_EQ(Sbatch(one.header), 0) << one.header << ": " << err_;
     EXPECT_TRUE(err_.starts_with(StrCat("sbatch: warning: --", one.name, " changes nothing: ")))
