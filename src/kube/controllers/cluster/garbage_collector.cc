@@ -5,7 +5,6 @@
 
 #include "base/strings.h"
 #include "kube/controllers/cluster/cluster_resources.h"
-#include "kube/controllers/queue.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -31,7 +30,13 @@ struct GarbageCollector::Verdict {
 GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
     : context_(context),
       scheme_(scheme),
-      queue_(MakeQueue(context_, "garbage", 64, this, &GarbageCollector::Reconcile)),
+      // MakeQueue would look at each object every few milliseconds until the caches are filled.
+      // ReconcileLater looks once for all.
+      queue_(context_.executor,
+             context_.metrics,
+             "garbage",
+             64,
+             [this](const std::string& uid, Done done) { Reconcile(uid, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   // Later, not at once: Start adds handlers to informers, this one too.
   auto start = [this] {

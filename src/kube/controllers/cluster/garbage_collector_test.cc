@@ -1,4 +1,6 @@
 // Owners and dependents under the three deletion policies; namespaces that empty themselves.
+#include "kube/controllers/cluster/garbage_collector.h"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,6 +47,32 @@ class GarbageTest : public ::testing::Test {
   }
   TestCluster cluster_;
 };
+
+// While one kind cannot be listed, every object of the cluster may wait.
+TEST(GarbageCollector, AnObjectThatWaitsForTheCachesIsLookedAtOnce) {
+  TestCluster cluster;
+  cluster.Create(
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ownerReferences: "
+      "[{apiVersion: v1, kind: ConfigMap, name: gone, uid: '1'}]}}");
+  const api::UserInfo admin{"system:admin", "", {"system:masters"}};
+  Informers informers(cluster.sim, cluster.server, admin, 1);
+  GarbageCollector collector({.executor = cluster.sim,
+                              .clock = cluster.sim,
+                              .random = cluster.random,
+                              .server = cluster.server,
+                              .user = admin,
+                              .informers = informers,
+                              .metrics = &cluster.metrics},
+                             cluster.server->scheme());
+  collector.Start();
+  cluster.Run(kSecond);
+  EXPECT_NE(cluster.metrics.Print().find("workqueue_adds_total{name=\"garbage\"} 1\n"),
+            std::string::npos)
+      << cluster.metrics.Print();
+  EXPECT_TRUE(cluster.Get(kConfigMaps, "default/a"));
+  informers.Start();
+  EXPECT_TRUE(cluster.Until([&] { return !cluster.Get(kConfigMaps, "default/a"); }));
+}
 
 TEST_F(GarbageTest, BackgroundTakesTheDependentsAfterwards) {
   Make("top");
