@@ -585,6 +585,25 @@ TEST_F(SubmitterTest, WhoEditsAMasterBesideTheSpecBecomesTheSubmitter) {
   EXPECT_EQ(api::Annotation(removed, "swell.dev/user"), "alice");
 }
 
+TEST_F(SubmitterTest, WhoScalesAWorkloadDoesNotBecomeItsSubmitter) {
+  const std::string group = "/apis/run.ai/v2alpha1/namespaces/default/";
+  const auto author = [&](const api::UserInfo& user, const std::string& one,
+                          const std::string& spec) {
+    return std::string(api::Annotation(
+        Must(user, "PATCH", group + one, StrCat(R"({"spec":)", spec, "}")), "swell.dev/user"));
+  };
+  Must(kAlice, "POST", group + "distributedworkloads",
+       R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload","metadata":{"name":"d"},)"
+       R"("spec":{"image":{"value":"i"},"jobType":"PyTorchJob"}})");
+  EXPECT_EQ(author(kBob, "distributedworkloads/d", R"({"workers":{"value":3}})"), "alice");
+  Must(kAlice, "POST", group + "inferenceworkloads",
+       R"({"apiVersion":"run.ai/v2alpha1","kind":"InferenceWorkload","metadata":{"name":"s"},)"
+       R"("spec":{"image":{"value":"i"}}})");
+  const std::string servers = "inferenceworkloads/s";
+  EXPECT_EQ(author(kBob, servers, R"({"minScale":{"value":2},"maxScale":{"value":4}})"), "alice");
+  EXPECT_EQ(author(kBob, servers, R"({"environment":{"items":{"workers":{"value":"1"}}}})"), "bob");
+}
+
 TEST_F(SubmitterTest, WhoAddsAVolumeBecomesTheSubmitterWhateverItIsCalled) {
   const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
   for (const char* name : {"replicas", "suspend"}) {

@@ -96,6 +96,14 @@ void DropNumbers(json::Value& value, int depth) {
   }
 }
 
+// The numbers of a Run:ai workload are {value: N}. Deeper than in the spec, people choose the keys.
+void DropWorkloadNumbers(json::Value& spec) {
+  for (std::string_view field : {"workers", "minScale", "maxScale"}) {
+    const json::Value* number = json::Find(spec, {field, "value"});
+    if (number != nullptr && number->is_number()) json::Remove(spec, {field});
+  }
+}
+
 std::string FindSystemClass(const json::Value& value, int depth) {
   std::string found;
   if (depth > kTemplateDepthMax) return found;
@@ -266,8 +274,10 @@ bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
   }
   json::Value a = *now;
   json::Value b = *before;
-  DropNumbers(a, 0);
-  DropNumbers(b, 0);
+  for (json::Value* spec : {&a, &b}) {
+    DropNumbers(*spec, 0);
+    DropWorkloadNumbers(*spec);
+  }
   return !json::Equal(a, b);
 }
 

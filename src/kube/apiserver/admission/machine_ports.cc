@@ -38,7 +38,7 @@ AskedPorts PortsOfService(const json::Value& service) {
 // port.
 AskedPorts PortsOfWorkload(const json::Value& workload, std::string_view path) {
   AskedPorts ports;
-  // The Service leads to the master, which has what the spec says and it does not.
+  // The Service leads to the master. What masterSpec does not set is as the spec says.
   json::Value body = api::Spec(workload);
   std::string_view part = "spec";
   if (const json::Value* master = json::Find(workload, {"masterSpec"})) {
