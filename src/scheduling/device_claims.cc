@@ -119,6 +119,7 @@ std::vector<json::SharedValue> DeviceClaims::UsersOf(const std::string& claim) c
 
 void DeviceClaims::AddToNode(sched::NodeInfo& node) {
   catalog_.AddToNode(node);
+  looked_for_.clear();
   const bool offers_more =
       std::any_of(unoffered_.begin(), unoffered_.end(), [&node](const std::string& resource) {
         return node.allocatable.extended.contains(resource);
@@ -128,16 +129,18 @@ void DeviceClaims::AddToNode(sched::NodeInfo& node) {
   RefreshWaiting();
 }
 
-bool DeviceClaims::SomeNodeOffers(std::string_view resource) const {
+bool DeviceClaims::SomeNodeOffers(const std::string& resource) {
+  if (looked_for_.contains(resource)) return false;
   const auto& nodes = context_.informers.Of(client::resources::kNodes).objects();
-  return std::any_of(nodes.begin(), nodes.end(), [resource](const auto& node) {
-    const json::Value* amount = json::Find(*node.second, {"status", "allocatable", resource});
-    return amount != nullptr;
+  const bool offered = std::any_of(nodes.begin(), nodes.end(), [&resource](const auto& node) {
+    return json::Find(*node.second, {"status", "allocatable", resource}) != nullptr;
   });
+  if (!offered) looked_for_.insert(resource);
+  return offered;
 }
 
 // A resource that a node offers is left to that node's device plugin.
-std::string DeviceClaims::ClassFor(const std::string& resource) const {
+std::string DeviceClaims::ClassFor(const std::string& resource) {
   std::string its_class = catalog_.ClassServing(resource);
   return its_class.empty() || SomeNodeOffers(resource) ? "" : its_class;
 }

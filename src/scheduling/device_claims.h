@@ -64,9 +64,9 @@ class DeviceClaims {
   void MakeClaim(const json::Value& pod);
   void TellClaim(const json::Value& pod, const std::string& claim, const json::Array& mappings);
   void OnNotMade(const json::Value& pod, const Status& status);
-  bool SomeNodeOffers(std::string_view resource) const;
+  bool SomeNodeOffers(const std::string& resource);
   // The class that stands for a resource that no node offers; empty: none does.
-  std::string ClassFor(const std::string& resource) const;
+  std::string ClassFor(const std::string& resource);
   sched_inputs::DeviceCatalog::View View() const;
   std::vector<json::SharedValue> UsersOf(const std::string& claim) const;
   void OnClaim(const json::Value& claim);
@@ -105,6 +105,9 @@ class DeviceClaims {
   std::set<std::string, std::less<>> unoffered_;     // resources of classes that no node offered
   // Pods, by uid, that get a claim to extended resources, and why they got none; empty: it is made.
   std::map<std::string, std::string, std::less<>> making_;
+  // Those that were looked for on all nodes in vain, since a node came or changed: many pods may
+  // ask for one.
+  std::set<std::string, std::less<>> looked_for_;
   std::set<std::string> changed_nodes_;
   bool offers_changed_ = false;  // pods with claims are to be looked at, too
   bool refresh_posted_ = false;

@@ -181,7 +181,8 @@ std::vector<std::string> ModelFeeder::NamespacesWith(const json::Value& selector
   return sched_inputs::SelectNamespaces(selector, all);
 }
 
-// When labels of namespaces change, pods whose terms select by them are read again, also on nodes.
+// When labels of namespaces change, pods whose terms select namespaces by labels are read again.
+// Those on nodes are among them: their terms keep other pods away.
 void ModelFeeder::WatchNamespaces() {
   const auto again = [this] {
     // Namespaces come many at a time, and each pod looks at all of them.
