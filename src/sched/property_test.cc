@@ -289,8 +289,6 @@ TEST_P(Property, TheIndexFindsWhatLookingAtEveryNodeDoes) {
   EXPECT_EQ(logs[0], logs[1]);
 }
 
-// What found a fault once: victims in another order than they came, a gang stopped to be moved and
-// not moved, work stopped for a gang that was only being moved.
 // An app whose pods are spread over zones, some of them by nodes that they cannot use.
 struct SpreadApp {
   std::string name;
@@ -374,6 +372,8 @@ TEST_P(Property, AppsSpreadAsTheirConstraintsSay) {
   }
 }
 
+// What found a fault once: victims in another order than they came, a gang stopped to be moved and
+// not moved, work stopped for a gang that was only being moved.
 INSTANTIATE_TEST_SUITE_P(FoundFaults, Property, testing::Values(1016, 31454, 31055));
 INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(FirstSeed(), LastSeed(150) + 1));
 

@@ -388,7 +388,7 @@ std::string LastWords(std::string_view said) {
   const std::string plain = launched ? PlainText(ReportOfSignal(said)) : OwnWords(said);
   std::string last, error, system_error, cause;
   size_t since_system_error = 0;
-  bool follows = false;    // "raise RuntimeError(…) from error": what it follows from tells more
+  bool follows = false;    // in "raise RuntimeError(…) from error", the second error tells more
   bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {
     if (!HasLetter(line)) continue;
