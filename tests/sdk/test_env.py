@@ -1,6 +1,7 @@
 """Rank and world size from the environment."""
 
 import unittest
+from unittest import mock
 
 import support  # noqa: F401  (puts the SDK on the path)
 from swell.env import Env
@@ -23,6 +24,14 @@ class EnvTest(unittest.TestCase):
     def test_a_job_has_its_place(self):
         job = Job(env=Env(rank=2, world=3))
         self.assertEqual((job.rank, job.world), (2, 3))
+
+    def test_a_script_without_the_launcher_that_was_asked_for_says_so(self):
+        two, under = {"PET_NPROC_PER_NODE": "2"}, {"TORCHELASTIC_RUN_ID": "x"}
+        for environ, told in ((two, 1), ({**two, **under}, 0), ({**two, "RANK": "1", "WORLD_SIZE": "2"}, 0),
+                              ({"PET_NPROC_PER_NODE": "1"}, 0), ({"PET_NPROC_PER_NODE": "auto"}, 0), ({}, 0)):
+            with self.subTest(environ), mock.patch("swell.report.complain") as complain:
+                Env.read(environ).complain_of_no_launcher()
+                self.assertEqual(complain.call_count, told)
 
     def test_nonsense_is_refused(self):
         for environ in ({"RANK": "3", "WORLD_SIZE": "3"}, {"WORLD_SIZE": "two"}, {"RANK": "-1"}):

@@ -10,6 +10,8 @@ What always holds: 0 <= rank < world. If none of the variables is set, the proce
 import os
 from dataclasses import dataclass
 
+from swell import report
+
 
 @dataclass(frozen=True)
 class Env:
@@ -24,6 +26,15 @@ class Env:
     # torch's agent (torchrun, swell.launch) started this process and starts it again after a failure.
     under_agent: bool = False
     job_id: str = ""
+    processes: int = 1  # that a launcher is to start in this pod, where it is a number
+
+    def complain_of_no_launcher(self):
+        """Says so if this process is alone where several were asked for."""
+        if self.processes > 1 and not self.under_agent and self.leader:
+            report.complain(
+                f"the job asks for {self.processes} processes in each pod (PET_NPROC_PER_NODE), and this script is the "
+                "only one in its pod: start it by torchrun or python -m swell.launch"
+            )
 
     @property
     def distributed(self):
@@ -44,12 +55,14 @@ class Env:
         least, most = _range(environ.get("PET_NNODES", ""))
         # Under torch's agent a change of size restarts the processes. A member with several processes needs that agent.
         under_agent = bool(environ.get("TORCHELASTIC_RUN_ID"))
-        alone = not under_agent and environ.get("PET_NPROC_PER_NODE", "1") == "1"
+        processes = environ.get("PET_NPROC_PER_NODE", "1")
+        alone = not under_agent and processes == "1"
         return cls(
             elastic=least < most and alone and environ.get("SWELL_ELASTIC", "1") != "0",
             least=least,
             under_agent=under_agent,
             job_id=environ.get("PET_RDZV_ID", ""),
+            processes=int(processes) if processes.isdecimal() else 1,
             rank=rank,
             world=world,
             local_rank=_integer(environ, "LOCAL_RANK", 0),

@@ -195,6 +195,7 @@ class Job:
         """Forms the process group, unless the script has done so. `restore` calls it."""
         if self._joined:
             return
+        self.env.complain_of_no_launcher()
         if initialized():
             pass  # the script has its own group
         elif self.env.elastic or (self.env.distributed and self._wrappers and not self.env.under_agent):
