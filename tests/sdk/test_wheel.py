@@ -31,6 +31,13 @@ class WheelTest(support.FolderTest):
         self.assertEqual(sources - set(names), set())
         self.assertNotIn("Requires-Dist", metadata)
 
+    def test_its_import_brings_the_standard_library_only(self):
+        script = "import sys; known = set(sys.modules); import swell; print(*set(sys.modules) - known)"
+        code, output = support.finish(support.start(self, ["-c", script]))
+        self.assertEqual(code, 0, output)
+        brought = {name.split(".")[0] for name in output.split()}
+        self.assertEqual(brought - sys.stdlib_module_names, {"swell"})
+
     def test_the_version_is_that_of_the_program(self):
         with open(os.path.join(support.ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
             self.assertEqual(re.search(r"project\(swell VERSION (\S+)", file.read())[1], swell.__version__)
