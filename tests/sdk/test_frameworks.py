@@ -129,7 +129,8 @@ class RealTest(support.FolderTest):
 
 class LoaderTest(unittest.TestCase):
     def loaders(self, world, **options):
-        jobs = [types.SimpleNamespace(env=types.SimpleNamespace(rank=rank, world=world)) for rank in range(world)]
+        notice = types.SimpleNamespace(batches_of=iter)
+        jobs = [types.SimpleNamespace(env=swell.Env(rank, world), notice=notice) for rank in range(world)]
         return [frameworks.Loader(job, list(range(50)), 8, seed=3, **options) for job in jobs]
 
     def test_each_record_once_also_on_another_number_of_ranks(self):
@@ -186,6 +187,22 @@ class FakeTest(support.FolderTest):
     def report(self):
         with open(self.path("report.json"), encoding="utf-8") as file:
             return json.load(file)
+
+    def test_a_loader_whose_workers_got_the_notice_too_begins_again(self):
+        loader = frameworks.Loader(self.job, list(range(12)), 4)
+
+        class Loader(list):
+            def __iter__(this):
+                yield next(iter(loader._sampler))
+                self.job.notice.note()
+                loader._loader = loader._sampler
+                raise RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly")
+
+        loader._loader = Loader()
+        self.assertEqual(sorted(record for batch in loader for record in batch), list(range(12)))
+        loader._loader = Loader()
+        with self.assertRaisesRegex(RuntimeError, "DataLoader worker"):
+            list(loader)
 
     def test_lightning(self):
         self.fake(**{"lightning": types.ModuleType("lightning"),

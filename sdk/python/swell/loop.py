@@ -83,7 +83,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     while sampler.epoch < epochs and not job.finishing:
         place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{job.env.rank}"
         generator.manual_seed(random.Random(place).getrandbits(63))
-        for batch in _until_workers_end(job, loader):
+        for batch in job.notice.batches_of(loader):
             records = sampler.step_records
             job.weight = Weight(shares.take(), records, job.env.world)
             job.step, job.epoch, job.epoch_ends = step, sampler.epoch, sampler.at_last
@@ -128,19 +128,6 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     _part(job)
     job.progress.enter("done", step)
     job._end_loop(name)
-
-
-def _until_workers_end(job, loader):
-    """The loader's batches. They end early if its workers got the job's notice, too, and died of it.
-
-    The loop then begins the loader again, for the last step.
-    """
-    noticed = job.notice.requested
-    try:
-        yield from loader
-    except RuntimeError as error:
-        if noticed or not job.notice.requested or "DataLoader worker" not in str(error):
-            raise
 
 
 def _part(job):

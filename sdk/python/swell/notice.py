@@ -108,6 +108,18 @@ class Notice:
             os.close(self._wake_writer)
             self._wake_writer = None
 
+    def batches_of(self, loader):
+        """A loader's batches. They end early, once, if its workers got the notice, too, and died of it.
+
+        The loop then begins the loader again, for the last step. An error of another cause comes again there.
+        """
+        before = self.requested
+        try:
+            yield from loader
+        except Exception:  # of many kinds: a batch that a worker had sent may lie in its memory
+            if before or not self.requested:
+                raise
+
     def note(self):
         """Records a notice. Call it in your own signal handler if the program has one."""
         self._signalled = True
