@@ -146,8 +146,7 @@ class Node:
         if hasattr(self, "kubelet"):
             self.kubelet.stop()
             call("kubectl", "delete", "node", NAME)
-        if hasattr(self.engine, "containerd"):
-            self.engine.stop_engine()
+        self.engine.stop_engine()
         if self.forwarder:
             self.forwarder.close()
         left = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()

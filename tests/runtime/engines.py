@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +79,6 @@ class Process:
 
 CNI_DIRS = ("/usr/lib/cni", "/opt/cni/bin")
 PAUSE = "runtime/pause:1"
-SUBNET = "10.89.17.0/24"
 
 
 @dataclass
@@ -117,6 +117,22 @@ class Cri:
     def socket(self):
         return self.home / "containerd.sock"
 
+    @property
+    def tag(self):
+        """The part of interfaces' names that is this engine's own: engines of several tests may run at once."""
+        return self.data.parent.name[-6:]
+
+    def network(self):
+        """The pods' network, out of the range in which clusters choose theirs. Another one of this machine contains
+        it, as that of another cluster may.
+        """
+        number = zlib.crc32(self.tag.encode())
+        half = f"10.{192 + number % 64}"
+        must(run("ip", "link", "add", f"wide{self.tag}", "type", "bridge"))
+        must(run("ip", "address", "add", f"{half}.0.1/16", "dev", f"wide{self.tag}"))
+        must(run("ip", "link", "set", f"wide{self.tag}", "up"))
+        return f"{half}.{1 + number // 64 % 254}.0/24"
+
     @classmethod
     def program(cls, name):
         """Where it is, None if it is nowhere."""
@@ -131,12 +147,11 @@ class Cri:
     def start_containerd(self):
         cni = self.home / "cni"
         cni.mkdir(parents=True)
-        tag = self.data.parent.name[-6:]
-        bridge = {"type": "bridge", "bridge": f"cri{tag}", "isGateway": True, "ipam": {
-            "type": "host-local", "subnet": SUBNET, "dataDir": str(self.home / "leases"),
+        bridge = {"type": "bridge", "bridge": f"cri{self.tag}", "isGateway": True, "ipam": {
+            "type": "host-local", "subnet": self.network(), "dataDir": str(self.home / "leases"),
             "routes": [{"dst": "0.0.0.0/0"}]}}
         (cni / "10-bridge.conflist").write_text(json.dumps(
-            {"cniVersion": "0.4.0", "name": f"runtime-{tag}", "plugins": [bridge]}))
+            {"cniVersion": "0.4.0", "name": f"runtime-{self.tag}", "plugins": [bridge]}))
         plugins = next(folder for folder in CNI_DIRS if os.path.exists(f"{folder}/bridge"))
         runc = shutil.which("runc") or shutil.which("crun")
         (self.home / "config.toml").write_text(self.config(runc, plugins, cni))
@@ -188,17 +203,21 @@ state = "{self.home}/state"
 
     def down(self):
         run(SWELL, "down", "--data-dir", self.data)
-        if hasattr(self, "containerd"):
-            self.stop_engine()
+        self.stop_engine()
 
     def stop_engine(self):
+        if hasattr(self, "containerd"):
+            self.stop_containerd()
+        for kind in ("cri", "wide"):
+            run("ip", "link", "del", f"{kind}{self.tag}")
+
+    def stop_containerd(self):
         # What a failed test left.
         for kind in ("tasks", "containers"):
             for one in self.ask(kind, "ls", "-q").stdout.split():
                 self.ask(kind, "rm", *(["-f"] if kind == "tasks" else []), one)
         self.containerd.terminate()
         self.containerd.wait(30)
-        run("ip", "link", "del", f"cri{self.data.parent.name[-6:]}")
 
     def load(self, folder, name):
         index = json.loads((Path(folder) / "index.json").read_text())

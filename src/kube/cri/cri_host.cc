@@ -1,8 +1,5 @@
 #include "kube/cri/cri_host.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "kube/cri/pods_device.h"
 #include "kube/images/manifest.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/network/resolv_conf.h"
@@ -43,26 +41,9 @@ constexpr Duration kEndInterval = std::chrono::milliseconds(20);
 constexpr int kEndTries = 100;
 constexpr int kExitUnknown = 137;
 constexpr int kSignalBase = 128;
-
-// The interface of this machine whose network contains the address. Empty if there is none: some
-// CNI plug-ins give each pod a link of its own.
-std::string DeviceOf(const std::string& ip) {
-  in_addr wanted{};
-  ifaddrs* list = nullptr;
-  if (::inet_pton(AF_INET, ip.c_str(), &wanted) != 1 || ::getifaddrs(&list) != 0) return "";
-  std::string found;
-  for (const ifaddrs* item = list; item != nullptr && found.empty(); item = item->ifa_next) {
-    if (item->ifa_addr == nullptr || item->ifa_netmask == nullptr ||
-        item->ifa_addr->sa_family != AF_INET) {
-      continue;
-    }
-    const uint32_t own = reinterpret_cast<const sockaddr_in*>(item->ifa_addr)->sin_addr.s_addr;
-    const uint32_t mask = reinterpret_cast<const sockaddr_in*>(item->ifa_netmask)->sin_addr.s_addr;
-    if (mask != 0 && (own & mask) == (wanted.s_addr & mask)) found = item->ifa_name;
-  }
-  ::freeifaddrs(list);
-  return found;
-}
+constexpr size_t kRoutesBytesMax = 16 << 20;
+// The bridge's network has no pods: it is as small as can be, since plug-ins may choose the same.
+constexpr int kNetworkBits = 28;
 
 }  // namespace
 
@@ -134,6 +115,7 @@ Status CriHost::StartNetwork() {
       .dir = options_.data_dir + "/run/netns",
       .tag = options_.instance,
       .cidr = options_.cluster_cidr,
+      .bits = kNetworkBits,
       .ready = 0,
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start({}));
@@ -308,9 +290,11 @@ std::vector<node::RouteFault> CriHost::RouteServices(
 void CriHost::FindPodsDevice(const std::string& pod_ip) {
   if (pods_device_known_ || !services_ || pod_ip.empty()) return;
   pods_device_known_ = true;
+  const auto routes = ReadFile("/proc/net/route", kRoutesBytesMax);
   services_.reset();
   services_ = std::make_unique<process::ServiceProxy>(
-      reactor_, network_->bridge(), process::ServiceProxy::Judge(), DeviceOf(pod_ip));
+      reactor_, network_->bridge(), process::ServiceProxy::Judge(),
+      PodsDevice(routes.ok() ? *routes : "", pod_ip));
   for (const node::RouteFault& fault : services_->Update(routes_)) {
     SWELL_LOG_WARNING("cri", "service not served", {"error", fault.message});
   }

@@ -207,8 +207,9 @@ Status PodNetwork::ChooseSubnet() {
       return (host.address & mask) == (base & mask);
     });
     if (busy || base == kServices) continue;
-    base_ = base;
-    prefix_ = 16;
+    // The last one: others that choose a network in this range begin at its first address.
+    base_ = base | (0xFFFFU & (~0U << (32 - options_.bits)));
+    prefix_ = options_.bits;
     return Status::Ok();
   }
   return Status(Code::kUnavailable, "no private network is free for pods; set the cluster CIDR");

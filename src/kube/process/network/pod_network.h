@@ -48,6 +48,7 @@ class PodNetwork {
     std::string dir;     // where the namespaces' files are
     std::string tag;     // six characters that make names of interfaces ours
     std::string cidr;    // "10.88.0.0/16"; empty: one that is free
+    int bits = 16;       // of a network that is chosen: the last one of these in a free /16
     size_t ready = 4;    // namespaces kept ready
     bool users = false;  // each has a user namespace of its own
     std::function<void(std::function<void()>)> post;
