@@ -17,6 +17,7 @@
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 #include "kube/process/shim/mounts.h"
+#include "kube/process/shim_spec_builder.h"
 
 namespace swell::cri {
 namespace {
@@ -398,10 +399,10 @@ Result<Message> ContainerConfig(const ContainerPlan& plan) {
   config.Texts(10, annotations);
   config.Text(11, StrCat(spec.ref.name, "/", spec.ref.attempt, ".log"));
   config.Bool(12, spec.open_stdin).Bool(13, spec.stdin_once).Bool(14, spec.tty);
-  config.Add(15, Message()
-                     .Add(1, ResourcesOf({spec.cpu_request_milli, spec.cpu_limit_milli,
-                                          spec.memory_limit_bytes}))
-                     .Add(2, security));
+  Message resources =
+      ResourcesOf({spec.cpu_request_milli, spec.cpu_limit_milli, spec.memory_limit_bytes});
+  resources.Number(5, process::OomScoreOf(spec));
+  config.Add(15, Message().Add(1, resources).Add(2, security));
   return config;
 }
 

@@ -85,6 +85,15 @@ TEST_F(CriRequests, EveryCapabilityIsNamed) {
   EXPECT_EQ(Items(capabilities, 1), (std::vector<std::string>{"CHOWN", "NET_BIND_SERVICE"}));
 }
 
+TEST_F(CriRequests, TheKernelEndsContainersBeforeTheCluster) {
+  container_.cpu_request_milli = 1000;
+  const auto config = Config();
+  ASSERT_TRUE(config.ok());
+  const std::string resources = Dig(config->bytes(), {15, 1});
+  EXPECT_EQ(resources, Message().Number(3, 1024).Number(5, 1000).bytes())
+      << "it asks for no memory";
+}
+
 TEST_F(CriRequests, TheLastOfTwoVariablesCounts) {
   container_.env = {{"A", "1"}, {"B", "2"}, {"A", "3"}};
   const auto config = Config();

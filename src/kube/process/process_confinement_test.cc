@@ -111,6 +111,16 @@ TEST_F(Confinement, TheKernelEndsPodsBeforeTheCluster) {
   EXPECT_EQ(Say(Sandbox("pod-b"), spec), "999\n");
 }
 
+TEST_F(Confinement, APodCannotHaveTheKernelSpareItOrTheNodeSaysSo) {
+  const std::string lower = "{ echo 0 > /proc/self/oom_score_adj; } 2> /dev/null; ";
+  const std::string score = Say("pod-a", lower +
+                                             "read score < /proc/self/oom_score_adj; "
+                                             "echo $score");
+  EXPECT_EQ(score == "1000\n", runtime_->support().scores) << score;
+  const bool told = runtime_->Info().limits.find("SYS_RESOURCE") != std::string::npos;
+  EXPECT_EQ(score == "1000\n", !told) << runtime_->Info().limits;
+}
+
 TEST_F(Confinement, PodsDoNotShareIds) {
   if (!users()) GTEST_SKIP() << runtime_->Info().limits;
   const std::string a = Say("pod-a", "cat /proc/self/uid_map");

@@ -369,17 +369,6 @@ Status SetSecurity(const ShimDefaults& defaults,
   return Status::Ok();
 }
 
-// As the kubelet's, but never below that of the cluster's own processes: what asked for no memory
-// is ended first, then what asked for a small part of the machine's.
-int OomScoreOf(const ContainerSpec& spec) {
-  constexpr int kFirst = 1000, kLast = 2;
-  if (spec.memory_request_bytes <= 0) return kFirst;
-  const double machine =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const double part = static_cast<double>(spec.memory_request_bytes) / std::max(machine, 1.0);
-  return std::clamp(static_cast<int>(kFirst * (1 - std::min(part, 1.0))), kLast, kFirst - 1);
-}
-
 Status SetCommand(const ContainerSpec& spec, const ImageEntry& image, ShimSpec& out) {
   out.argv = spec.command.empty() ? image.entrypoint : spec.command;
   const std::vector<std::string>& args =
@@ -406,6 +395,15 @@ Status SetTarget(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out
 }
 
 }  // namespace
+
+int OomScoreOf(const ContainerSpec& spec) {
+  constexpr int kFirst = 1000, kLast = 2;
+  if (spec.memory_request_bytes <= 0) return kFirst;
+  const double machine =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double part = static_cast<double>(spec.memory_request_bytes) / std::max(machine, 1.0);
+  return std::clamp(static_cast<int>(kFirst * (1 - std::min(part, 1.0))), kLast, kFirst - 1);
+}
 
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
                               const ProcessPod& pod,

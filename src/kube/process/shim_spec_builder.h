@@ -32,6 +32,11 @@ struct PodNamespaces {
   int64_t first_id = 0;  // the machine's id of the pod's root
 };
 
+// The container's oom_score_adj: the kubelet's, but never below that of the cluster's own
+// processes. What asked for no memory is ended first, then what asked for a small part of the
+// machine's.
+int OomScoreOf(const node::ContainerSpec& spec);
+
 // kNotFound: no such image. kForbidden: the container would run as root and must not, or asks for
 // what this machine does not have.
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,

@@ -1,6 +1,7 @@
 #include "kube/process/machine/host_support.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -25,6 +26,13 @@ namespace {
 
 constexpr int64_t kPeriodUs = 100'000;
 
+bool EndsWell(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 // Whether a child may do this; it does nothing but system calls.
 bool ChildCan(unsigned flags) {
   pid_t child = ::fork();
@@ -37,10 +45,22 @@ bool ChildCan(unsigned flags) {
     }
     ::_exit(0);
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  return EndsWell(child);
+}
+
+// Whether a process without capabilities is kept from lowering the score that it was given. The
+// kernel keeps it from that if the one who gave it has CAP_SYS_RESOURCE.
+bool ScoresStay() {
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+    const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    const bool ready = ::write(file, "1000", 4) == 4 && ::syscall(SYS_capset, &header, none) == 0;
+    ::_exit(ready && ::write(file, "999", 3) < 0 ? 0 : 1);
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return EndsWell(child);
 }
 
 bool Write(const std::string& path, std::string_view text) {
@@ -153,6 +173,14 @@ void DetectUsers(const std::string& data_dir, const HostOptions& options, HostSu
       StrCat("pods have no user namespaces, so root in a pod is root here: ", possible.message()));
 }
 
+void DetectScores(HostSupport& support) {
+  support.scores = ScoresStay();
+  if (support.isolation != Isolation::kFull || support.scores) return;
+  support.missing.push_back(
+      "a pod may keep the kernel from ending it first where memory is short: swell lacks the "
+      "capability SYS_RESOURCE");
+}
+
 void DetectSeccomp(HostSupport& support) {
   const uint32_t action = SECCOMP_RET_ERRNO;
   support.seccomp = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
@@ -236,6 +264,7 @@ HostSupport DetectHostSupport(const std::string& data_dir,
   }
   DetectUsers(data_dir, options, support);
   DetectSeccomp(support);
+  DetectScores(support);
   return support;
 }
 

@@ -30,6 +30,7 @@ struct HostSupport {
   bool network = false;  // namespaces and virtual links
   bool users = false;    // namespaces of users, and mounts that translate owners
   bool seccomp = false;  // filters of system calls
+  bool scores = false;   // pods cannot lower how soon the kernel ends them
   CgroupSupport cgroups;
   // "no control groups (…); host network: …"; empty when nothing is missing.
   std::string Limits() const;
