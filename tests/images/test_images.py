@@ -165,6 +165,15 @@ class ImagesTest(ClusterTest):
         name = registry.push(image, "team/app", "1", user="alice:secret")
         message = self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff")
         self.assertIn("imagePullSecrets", message)
+        config = self.scratch / "docker.json"
+        config.write_text(json.dumps({"auths": {registry.address: {}}, "credsStore": "desktop"}))
+        refused = self.images("pull", name, "--docker-config", config).stderr
+        self.assertIn("log in with docker login, or name a file of credentials with --docker-config", refused)
+        self.assertIn("leaves credentials to a helper (credsStore), which is not asked", refused)
+        config.write_text(json.dumps({"auths": {registry.address: {
+            "auth": base64.b64encode(b"alice:secret").decode()}}}))
+        self.done(self.images("pull", name, "--docker-config", config))
+        self.done(self.images("remove", name))
         self.secret("wrong", registry.address, "alice:guess")
         message = self.failure(self.start(name, spec={"imagePullSecrets": [{"name": "wrong"}]}), "ErrImagePull",
                                "ImagePullBackOff")
@@ -244,7 +253,7 @@ class ImagesTest(ClusterTest):
         registry.retry_after = 120
         registry.manifest_answers = [429]
         refused = self.images("pull", f"{registry.address}/later:1")
-        self.assertIn("asked too often; it is asked again after 120 s", refused.stderr)
+        self.assertIn("asked too often; try again after 120 s", refused.stderr)
         self.assertEqual(registry.requests, 1)
         registry.retry_after = 1
         registry.manifest_answers = [503, 429]

@@ -230,23 +230,26 @@ Status Registry::Explain(const Session& session, const HttpAnswer& answer) const
   later.retry_after_s = static_cast<int>(RetryAfter(answer).count());
   const std::string who = WithoutScheme(session.endpoint.url), why = Reason(answer);
   const std::string what = image_.Name();
+  const bool person = options_.puller == Puller::kPerson;
   switch (answer.status) {
     case 401:
     case 403:
-      return Status(answer.status == 401 ? Code::kUnauthorized : Code::kForbidden,
-                    session.credential == nullptr
-                        ? StrCat(who, " gives ", what,
-                                 " only with credentials, or has no "
-                                 "such image; name a Secret in imagePullSecrets. It says: ",
-                                 why)
-                        : StrCat(who, " does not give ", what, " to user ",
-                                 Quote(session.credential->user), ". It says: ", why));
+      return Status(
+          answer.status == 401 ? Code::kUnauthorized : Code::kForbidden,
+          session.credential == nullptr
+              ? StrCat(who, " gives ", what, " only with credentials, or has no such image; ",
+                       person ? "log in with docker login, or name a file of credentials "
+                                "with --docker-config"
+                              : "name a Secret in imagePullSecrets",
+                       ". It says: ", why)
+              : StrCat(who, " does not give ", what, " to user ", Quote(session.credential->user),
+                       ". It says: ", why));
     case 404:
       return Status(Code::kNotFound, StrCat(who, " has no image ", what, ". It says: ", why));
     case 429:
       return Status(
           Code::kTooManyRequests,
-          StrCat(who, " was asked too often; it is asked again ",
+          StrCat(who, " was asked too often; ", person ? "try again " : "it is asked again ",
                  later.retry_after_s > 0 ? StrCat("after ", later.retry_after_s, " s") : "later",
                  ". It says: ", why),
           std::move(later));

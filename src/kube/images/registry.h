@@ -29,7 +29,11 @@
 
 namespace swell::images {
 
+// The one whom errors tell what to do: the author of a pod, or a person at a terminal.
+enum class Puller { kPod, kPerson };
+
 struct RegistryOptions {
+  Puller puller = Puller::kPod;
   std::chrono::seconds stall = std::chrono::seconds(30);
   std::chrono::milliseconds retry_wait = std::chrono::milliseconds(1000);  // doubles
   int attempts = 4;                                                        // without any progress

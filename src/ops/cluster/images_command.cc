@@ -193,9 +193,9 @@ class PullAction final : public ImagesAction {
       images::PullProgress progress;
       const images::Cancellation cancel;
       const ProgressLine line(progress);
-      auto pulled =
-          images::PullByName(*store_, name, registries, credentials, {}, progress, cancel);
-      if (!pulled.ok()) return pulled.status().WithContext(Quote(word));
+      auto pulled = images::PullByName(*store_, name, registries, credentials,
+                                       {.puller = images::Puller::kPerson}, progress, cancel);
+      if (!pulled.ok()) return Advise(pulled.status()).WithContext(Quote(word));
       SWELL_RETURN_IF_ERROR(store_->Settle());
       session.OutLine(
           StrCat(pulled->name, " ", pulled->digest, " (", SizeText(pulled->size_bytes), ")"));
@@ -204,16 +204,31 @@ class PullAction final : public ImagesAction {
   }
 
  private:
-  Result<std::vector<images::Credential>> Credentials() const {
+  Result<std::vector<images::Credential>> Credentials() {
     std::string file = config_;
     if (file.empty()) file = Environment("HOME") + "/.docker/config.json";
     if (config_.empty() && !FileExists(file)) return std::vector<images::Credential>();
     SWELL_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, 4 << 20));
     auto read = images::ParseDockerConfig(text);
-    return read.ok() ? read : read.status().WithContext(file);
+    if (!read.ok()) return read.status().WithContext(file);
+    const auto config = json::Parse(text);
+    const bool helped = config.ok() && (json::Find(*config, {"credsStore"}) != nullptr ||
+                                        json::Find(*config, {"credHelpers"}) != nullptr);
+    if (helped) with_helper_ = file;
+    return read;
+  }
+
+  Status Advise(const Status& status) const {
+    const bool refused = status.code() == Code::kUnauthorized || status.code() == Code::kForbidden;
+    if (!refused || with_helper_.empty()) return status;
+    return Status(status.code(),
+                  StrCat(status.message(), ". ", with_helper_,
+                         " leaves credentials to a helper (credsStore), which is not asked"),
+                  status.details());
   }
 
   std::string config_;
+  std::string with_helper_;  // the file with credentials, if it names a helper that has more
 };
 
 class ImportAction final : public ImagesAction {
