@@ -454,7 +454,7 @@ void JobController::NoteAttempts(JobPass& pass) {
       first.insert(replica.PodName(pass.name, k));
     }
   }
-  attempts_.Note(pass.uid(), first, pass.now, pass.status);
+  attempts_.Note(pass.uid(), first, pass.valid && pass.spec.suspend, pass.now, pass.status);
 }
 
 void JobController::NoteGpuTime(JobPass& pass, bool over) {

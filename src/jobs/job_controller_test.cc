@@ -361,6 +361,23 @@ TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again"));
 }
 
+TEST_F(JobTest, AnAttemptThatASuspensionEndedSaysSo) {
+  SubmitAndRun({.workers = 1});
+  ASSERT_TRUE(
+      cluster_.Patch(kPyTorchJobs, "default/job", "{spec: {runPolicy: {suspend: true}}}").ok());
+  const auto results = [this] {
+    std::string text;
+    const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+    for (const json::Value& one : json::GetArray(*job, {"status", "attempts"})) {
+      text += StrCat(json::GetString(one, {"member"}), " ", json::GetString(one, {"result"}), " ");
+    }
+    return text;
+  };
+  EXPECT_TRUE(cluster_.Until([&] {
+    return results() == "job-master-0 Suspended job-worker-0 Suspended ";
+  })) << results();
+}
+
 TEST_F(JobTest, AJobOfOnePodRunsAgainAsAWhole) {
   SubmitAndRun({.workers = 0});
   for (std::string_view suspend : {"true", "false"}) {

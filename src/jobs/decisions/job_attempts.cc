@@ -58,21 +58,27 @@ WallTime EndOf(const json::Value& pod, WallTime now) {
   return end.value_or(now);
 }
 
-std::string_view ResultOf(const json::Value& pod, const std::optional<api::Failure>& failure) {
-  if (!failure) return api::Phase(pod) == "Succeeded" ? "Succeeded" : "Stopped";
+std::string_view ResultOf(const json::Value& pod,
+                          const std::optional<api::Failure>& failure,
+                          bool suspended) {
+  // Also a script that ends with an error when it is told to stop.
+  const bool told = suspended && api::IsDeleting(pod);
+  if (!failure && api::Phase(pod) == "Succeeded") return "Succeeded";
+  if (!failure) return told ? "Suspended" : "Stopped";
   if (api::StatusReason(pod) == api::kNodeShutdown) return api::kNodeShutdown;
-  return failure->which == api::FailureClass::kPreempted ? "Preempted" : "Failed";
+  if (failure->which == api::FailureClass::kPreempted) return "Preempted";
+  return told ? "Suspended" : "Failed";
 }
 
 // Empty for a pod of which nothing has run.
-std::optional<json::Object> AttemptOf(const json::Value& pod, WallTime now) {
+std::optional<json::Object> AttemptOf(const json::Value& pod, bool suspended, WallTime now) {
   const json::Array containers_that_ran = ContainersThatRan(pod);
   if (containers_that_ran.empty()) return std::nullopt;
   const auto failure = api::FailureOf(pod, now);
   json::Object attempt{{"member", api::Name(pod)},
                        {"uid", api::Uid(pod)},
                        {"node", api::NodeName(pod)},
-                       {"result", ResultOf(pod, failure)},
+                       {"result", ResultOf(pod, failure, suspended)},
                        {"ended", api::FormatTime(EndOf(pod, now))},
                        {"containers", containers_that_ran}};
   attempt["container"] = ShownContainer(pod, containers_that_ran);
@@ -91,6 +97,7 @@ void JobAttempts::OnPodGone(const std::string& job_uid, const json::SharedValue&
 
 void JobAttempts::Note(const std::string& job_uid,
                        const std::set<std::string>& first_members,
+                       bool suspended,
                        WallTime now,
                        json::Value& status) {
   const auto found = gone_.find(job_uid);
@@ -105,7 +112,7 @@ void JobAttempts::Note(const std::string& job_uid,
   }
   json::Array attempts = json::GetArray(status, {"attempts"});
   std::erase_if(found->second, [&](const json::SharedValue& pod) {
-    auto attempt = AttemptOf(*pod, now);
+    auto attempt = AttemptOf(*pod, suspended, now);
     if (!attempt) return true;
     const bool failed = json::GetString(json::Value(*attempt), {"result"}) == "Failed";
     if (!failed && !first_members.contains(std::string(api::Name(*pod)))) return true;

@@ -24,9 +24,11 @@ class JobAttempts {
   // The pod of a job that exists is gone from the API.
   void OnPodGone(const std::string& job_uid, const json::SharedValue& pod);
   void Forget(const std::string& job_uid) { gone_.erase(job_uid); }
-  // Adds to `status` what it does not name yet. `first_members` are pods' names.
+  // Adds to `status` what it does not name yet. `first_members` are pods' names. `suspended`: the
+  // job is, so its pods were told to stop.
   void Note(const std::string& job_uid,
             const std::set<std::string>& first_members,
+            bool suspended,
             WallTime now,
             json::Value& status);
 

@@ -192,6 +192,19 @@ struct JobEvents {
   json::Array rows, marks;
 };
 
+// What the event marks in the timeline; empty: nothing. A kind may stand before the reason:
+// "PyTorchJobSuspended", and "JobSuspended" of KubeDL.
+std::string_view MarkOf(const cli::EventView& event) {
+  std::string_view reason = event.reason;
+  for (const std::string_view kind :
+       {std::string_view(event.object_kind), std::string_view("Job")}) {
+    if (reason.starts_with(kind)) reason.remove_prefix(kind.size());
+  }
+  const auto found = std::find(kMarks.begin(), kMarks.end(), reason);
+  const bool of_job = event.object_kind != "Pod" || reason == "NodeLost";
+  return found != kMarks.end() && of_job ? *found : std::string_view();
+}
+
 // Events of the job itself, its group and its pods; an earlier job of that name has other uids.
 JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
   std::set<std::string, std::less<>> uids{std::string(api::Uid(*job.object))};
@@ -216,11 +229,10 @@ JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
             [](const Found& a, const Found& b) { return b.view.Before(a.view); });
   JobEvents out;
   for (const Found& one : found) {
-    const bool mark = std::find(kMarks.begin(), kMarks.end(), one.view.reason) != kMarks.end() &&
-                      (one.view.object_kind != "Pod" || one.view.reason == "NodeLost");
-    if (mark) {
+    const std::string_view mark = MarkOf(one.view);
+    if (!mark.empty()) {
       out.marks.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
-                                       {"kind", one.view.reason},
+                                       {"kind", boost::json::string_view(mark)},
                                        {"text", one.view.message}});
     }
     if (out.rows.size() >= kEventsShown) continue;

@@ -31,6 +31,28 @@ json::Value NumberOrNull(const std::optional<T>& number) {
   return number ? json::Value(*number) : json::Value(nullptr);
 }
 
+// It is suspended, and its pods ran until then.
+bool WasSuspendedIn(const cli::JobView& job, WallTime from, WallTime to) {
+  const auto condition = api::FindCondition(*job.object, "Suspended");
+  if (!condition || !condition->IsTrue()) return false;
+  const auto since = condition->Since();
+  return since && *since + kWholeSeconds >= from && *since <= to;
+}
+
+// Another pod of the member began between its end and that of the attempt, which so outlived it.
+bool RanOn(const cli::JobView& job, std::string_view member, WallTime ended, WallTime to) {
+  const auto within = [&](std::optional<WallTime> started) {
+    return started && *started >= ended && *started + kWholeSeconds <= to;
+  };
+  for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
+    if (json::GetString(one, {"member"}) != member) continue;
+    if (within(api::ParseTime(json::GetString(one, {"started"})))) return true;
+  }
+  return std::any_of(job.pods.begin(), job.pods.end(), [&](const json::SharedValue& pod) {
+    return api::Name(*pod) == member && within(api::StartTime(*pod));
+  });
+}
+
 }  // namespace
 
 json::Value ProgressOf(const cli::JobView& job) {
@@ -159,18 +181,29 @@ json::Array LogsOf(const cli::JobView& job) {
 }
 
 json::Value EndOfAttempt(const cli::JobView& job, WallTime from, WallTime to) {
+  bool suspended = WasSuspendedIn(job, from, to);
+  std::string of_suspended;  // what a pod said that was told to stop
   json::Value end = nullptr;
   for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
     const auto ended = api::ParseTime(json::GetString(one, {"ended"}));
     if (!ended || *ended < from || *ended > to + kNoted) continue;
-    // A pod that was made anew in that second and stopped tells a bare result, and no cause.
+    const auto started = api::ParseTime(json::GetString(one, {"started"}));
+    const bool later = started && *started >= to;
+    if (later || RanOn(job, json::GetString(one, {"member"}), *ended, to)) continue;
     const std::string_view message = json::GetString(one, {"message"});
-    if (!message.empty()) {
+    const std::string_view result = json::GetString(one, {"result"});
+    if (result == "Suspended") {
+      suspended = suspended || message.empty();
+      of_suspended = message;
+    } else if (!message.empty()) {
       end = TextOrNull(message);
     } else if (end.is_null()) {
-      end = TextOrNull(json::GetString(one, {"result"}));
+      // A pod that was made anew in that second and stopped tells a bare result, and no cause.
+      end = TextOrNull(result);
     }
   }
+  if (suspended) return "Suspended";
+  if (!of_suspended.empty()) return json::Value(StrCat("Suspended: ", of_suspended));
   // The attempts of the status are those that another one followed. The job itself tells the end
   // of its last.
   const bool last =

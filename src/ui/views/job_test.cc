@@ -1,0 +1,79 @@
+// The page of a job: how its attempts ended, and what is marked in its timeline.
+#include <gtest/gtest.h>
+
+#include "ui/ui_test_util.h"
+
+namespace swell::ui {
+namespace {
+
+class JobPageTest : public PagesTest {
+ protected:
+  JobPageTest() {
+    Project("vision");
+    Node("node-1", 4);
+    Job("vision", "see");
+    Pod("vision", "see", 0, "node-1");
+    Settle();
+  }
+
+  json::Value PageOf(const std::string& name) {
+    Settle();
+    return See("job", "admin-token", {{"namespace", "vision"}, {"name", name}});
+  }
+};
+
+TEST_F(JobPageTest, AnAttemptThatASuspensionEndedSaysSo) {
+  Job("vision", "hear");
+  server_.executor.Advance(std::chrono::minutes(5));
+  const auto ends = [this] {
+    const json::Value data = PageOf("hear");
+    std::string text;
+    for (const json::Value& one : json::GetArray(data, {"attempts"})) {
+      text += StrCat(json::GetString(one, {"reason"}, "null"), "; ");
+    }
+    return text;
+  };
+  const std::string path = "/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/hear";
+  // Worker 0 failed at 00:01, was made anew, and ran on until the job was suspended.
+  const std::string first =
+      R"({"member":"hear-worker-0","uid":"a","attempt":1,"result":"Failed","message":"It failed",)"
+      R"("started":"2026-01-01T00:00:02Z","ended":"2026-01-01T00:01:00Z"},)"
+      R"({"member":"hear-worker-1","uid":"b","attempt":1,"result":"Stopped",)"
+      R"("started":"2026-01-01T00:00:02Z","ended":"2026-01-01T00:03:00Z"},)";
+  const auto second = [](std::string_view result) {
+    return StrCat(R"({"member":"hear-worker-0","uid":"c","attempt":2,"result":")", result,
+                  R"(","started":"2026-01-01T00:01:02Z","ended":"2026-01-01T00:03:00Z"})");
+  };
+  const auto suspended = [](bool now) {
+    return StrCat(R"(,"conditions":[{"type":"Suspended","status":")", now ? "True" : "False",
+                  R"(","lastTransitionTime":"2026-01-01T00:02:58Z"}])");
+  };
+  Status(path, StrCat(R"({"status":{"attempts":[)", first, second("Stopped"), "]", suspended(true),
+                      "}}"));
+  EXPECT_EQ(ends(), "Suspended; ");
+  // After it was resumed, only its attempts know.
+  Status(path, StrCat(R"({"status":{"attempts":[)", first, second("Suspended"), "]",
+                      suspended(false), "}}"));
+  EXPECT_EQ(ends(), "Suspended; ");
+  // It failed in the seconds after it had begun again: that is another attempt's end.
+  Status(path, StrCat(R"({"status":{"attempts":[)", first, second("Suspended"),
+                      R"(,{"member":"hear-worker-1","uid":"d","attempt":2,"result":"Failed",)",
+                      R"("message":"It failed at once","started":"2026-01-01T00:03:02Z",)",
+                      R"("ended":"2026-01-01T00:03:05Z"}]}})"));
+  EXPECT_EQ(ends(), "Suspended; It failed at once; ");
+}
+
+TEST_F(JobPageTest, ASuspensionIsAMarkWhateverTheKindOfTheJob) {
+  const json::Value job = PageOf("see");
+  Create("/api/v1/namespaces/vision/events",
+         StrCat(R"({"metadata":{"name":"e"},"reason":"PyTorchJobSuspended","message":"m",)",
+                R"("involvedObject":{"kind":"PyTorchJob","namespace":"vision","name":"see",)",
+                R"("uid":")", json::GetString(job, {"summary", "uid"}), R"("}})"));
+  const json::Value data = PageOf("see");
+  const json::Array& marks = json::GetArray(data, {"marks"});
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(json::GetString(marks[0], {"kind"}), "Suspended");
+}
+
+}  // namespace
+}  // namespace swell::ui
