@@ -367,15 +367,48 @@ TEST(JobView, AHindranceIsToldOnceWhileAPullIsTriedAgain) {
   EXPECT_EQ(job.Hindrance(), job.waits);
 }
 
-TEST(JobView, ARunTimeIsThatOfItsPods) {
+TEST(JobView, ARunTimeBeginsWithItsPodsAndAnewWhenASuspendedJobIsResumed) {
   JobView job = ViewForTest("{}");
   const WallTime start = *api::ParseTime("2026-01-01T00:10:00Z");
   EXPECT_FALSE(job.RunTime(start).has_value());
   job.started = start;
   EXPECT_EQ(job.RunTime(start + std::chrono::seconds(9)), Duration(std::chrono::seconds(9)));
-  // A preempted job waits: its time stands still.
+  // A preempted job waits, and would seem to jump when it runs again if its time stood still.
   job.last_pod_ended = start + std::chrono::seconds(5);
-  EXPECT_EQ(job.RunTime(start + std::chrono::hours(1)), Duration(std::chrono::seconds(5)));
+  EXPECT_EQ(job.RunTime(start + std::chrono::hours(1)), Duration(std::chrono::hours(1)));
+  job.status = "Suspended";
+  EXPECT_FALSE(job.RunTime(start + std::chrono::hours(1)).has_value());
+}
+
+TEST(JobView, AfterAResumeTheRunTimeIsThatOfThePodsSince) {
+  const auto seen = [](std::string_view conditions, std::string_view more) {
+    JobObjects objects;
+    objects.jobs.resize(JobKinds().size());
+    const json::Value job =
+        json::Parse(StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":)",
+                           R"({"name":"a","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z"},)",
+                           R"("status":{"attempts":[{"member":"a-worker-0","uid":"p",)",
+                           R"("started":"2026-01-01T00:01:00Z","ended":"2026-01-01T00:10:00Z"}],)",
+                           more, R"("conditions":[)", conditions, "]}}"))
+            .value();
+    const auto kind = static_cast<size_t>(KindOfJob(job) - JobKinds().data());
+    objects.jobs[kind].push_back(std::make_shared<const json::Value>(job));
+    const JobView view = ViewJobs(objects).front();
+    const auto run = view.RunTime(*api::ParseTime("2026-01-01T01:00:00Z"));
+    return run ? api::HumanDuration(*run) : "-";
+  };
+  const auto suspended = [](std::string_view status) {
+    return StrCat(R"({"type":"Suspended","status":")", status,
+                  R"(","lastTransitionTime":"2026-01-01T00:20:00Z"})");
+  };
+  const std::string runs = R"(,{"type":"Running","status":"True"})";
+  const std::string stopped = R"(,{"type":"Running","status":"False"})";
+  EXPECT_EQ(seen(R"({"type":"Running","status":"True"})", ""), "59m");
+  EXPECT_EQ(seen(suspended("True") + stopped, ""), "-");
+  EXPECT_EQ(seen(suspended("False") + stopped, R"("startTime":"2026-01-01T00:20:00Z",)"), "-")
+      << "it is resumed, and waits";
+  EXPECT_EQ(seen(suspended("False") + runs, R"("startTime":"2026-01-01T00:20:00Z",)"), "40m")
+      << "which pods it had then is not known any more";
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ Ink StatusInk(std::string_view status) {
 std::string Span(Duration span) { return api::HumanDuration(std::max(span, Duration(0))); }
 
 std::string RanFor(const JobView& job, WallTime now) {
-  return job.started ? Span(job.ended.value_or(now) - *job.started) : "-";
+  const std::optional<Duration> run = job.RunTime(now);
+  return run ? Span(*run) : "-";
 }
 
 // "42%, 4m left".

@@ -545,11 +545,36 @@ bool JobView::CanNeverStart() const {
   return failure && (failure->waits == "InvalidImageName" || failure->waits == "ErrImageNeverPull");
 }
 
+namespace {
+
+// When its pods began to run after it was resumed; nullopt: none has.
+std::optional<WallTime> RunsSinceResume(const JobView& job, WallTime resumed) {
+  std::optional<WallTime> first;
+  const auto see = [&](std::optional<WallTime> time) {
+    if (time && *time >= resumed && (!first || *time < *first)) first = time;
+  };
+  for (const json::Value& attempt : json::GetArray(*job.object, {"status", "attempts"})) {
+    see(api::ParseTime(json::GetString(attempt, {"started"})));
+  }
+  for (const json::SharedValue& pod : job.pods) see(api::StartTime(*pod));
+  // Its pods may be gone. The controller notes anew when it begins to care for a job again.
+  if (!first && (job.over() || job.status == "Running")) first = api::StartTime(*job.object);
+  return first;
+}
+
+}  // namespace
+
+// As with Kubernetes and Arena: from its start to its end, or to now. It does not stop while the
+// job waits for places that others took, and begins anew when a suspended job is resumed.
 std::optional<Duration> JobView::RunTime(WallTime now) const {
-  if (!started) return std::nullopt;
-  WallTime until = ended.value_or(now);
-  if (!ended && last_pod_ended && RunningPods() == 0) until = *last_pod_ended;
-  return std::max(until - *started, Duration(0));
+  if (!started || status == "Suspended") return std::nullopt;
+  std::optional<WallTime> since = started;
+  const auto suspended = api::FindCondition(*object, "Suspended");
+  if (suspended && suspended->IsFalse()) {
+    if (const auto resumed = suspended->Since()) since = RunsSinceResume(*this, *resumed);
+  }
+  if (!since) return std::nullopt;
+  return std::max(ended.value_or(now) - *since, Duration(0));
 }
 
 std::string JobView::ResourceName() const {

@@ -121,12 +121,16 @@ json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input) {
   // A span that grows would change every row of every view: the page counts it from its start.
   row["waitSeconds"] = nullptr;
   row["runSeconds"] = nullptr;
+  row["runsSince"] = nullptr;
   const auto since = WaitsSince(job, input.now);
   row["waitsSince"] = TimeOrNull(since);
   if (!since && job.created && (job.started || job.ended)) {
     row["waitSeconds"] = Seconds(waited_until - *job.created);
   }
-  if (job.started && job.ended) row["runSeconds"] = Seconds(end - *job.started);
+  if (const auto run = job.RunTime(input.now)) {
+    if (job.ended) row["runSeconds"] = Seconds(*run);
+    row["runsSince"] = TimeOrNull(end - *run);
+  }
   return row;
 }
 

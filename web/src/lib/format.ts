@@ -92,18 +92,18 @@ export function ago(time: string | null | undefined, now = Date.now()): string {
 interface Spans {
   status: string;
   created?: string | null;
-  started?: string | null;
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now
   runSeconds?: number | null;
+  runsSince?: string | null;
 }
 export function waitOf(row: Spans, now = Date.now()): number | null {
   if (row.status === 'Suspended') return null; // it waits for nothing but its user
   return row.waitSeconds ?? secondsSince(row.waitsSince ?? row.created, now);
 }
+// As swell list counts it: from its start to its end, and anew after it was resumed.
 export function runOf(row: Spans, now = Date.now()): number | null {
-  if (row.runSeconds !== null && row.runSeconds !== undefined) return row.runSeconds;
-  return /^(?:Running|Hung)$/.test(row.status) ? secondsSince(row.started, now) : null;
+  return row.runSeconds ?? secondsSince(row.runsSince, now);
 }
 
 const two = (value: number) => String(value).padStart(2, '0');

@@ -160,7 +160,8 @@ export interface WorkloadRow {
   queue?: QueuePlace | null; // the same on its own page, of any that waits
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now: since it was made, or stopped
-  runSeconds?: number | null;
+  runSeconds?: number | null; // of one that has ended
+  runsSince?: string | null; // of one that has started: since then, or since it was resumed last
   preemptions?: number | null; // that stopped it
   shrinks?: number | null; // others took members, and it trained on
   createdBy?: string | null;

@@ -354,7 +354,7 @@ function priorityText(row: WorkloadRow): string {
   return row.preemptible ? `${priority}, preemptible` : String(priority);
 }
 
-const OF_RUNS = new Set(['Running for', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
+const OF_RUNS = new Set(['Duration', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
 
 // Without those that say nothing of a workload that has not run yet.
 function factsOf(row: WorkloadRow, facts: [string, ComponentChildren][]): [string, ComponentChildren][] {
@@ -386,7 +386,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
           ['Priority', priorityText(row)],
           [row.waitsSince ? 'Has waited' : 'Waited', span(waitOf(row, now.value))],
           ...(row.queue ? [['Queue', to('why', queueText(row.queue))] as [string, ComponentChildren]] : []),
-          ['Running for', span(runOf(row, now.value))],
+          ['Duration', span(runOf(row, now.value))],
           [
             'Throughput',
             row.throughput ? to('throughput', `${number(row.throughput)} ${row.throughputUnit ?? ''}/s`) : '–',

@@ -167,7 +167,7 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   },
   {
     key: 'run',
-    title: 'Running for',
+    title: 'Duration',
     value: (row) => runOf(row),
     cell: (row) => <Grows row={row} of={runOf} />,
     width: 104,

@@ -15,7 +15,7 @@ test('a workload that waits tells its place among those of its project, in the l
   await page.waitForSelector('.grid-body [title^="It has place 2 in the queue"]:has-text("Place 2.")');
   await go(page, pageOf(row), row.name);
   await page.waitForSelector('.facts div:has(dt:text-is("Has waited"))');
-  assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Throughput|Running for|Lost work/, 'it has not run');
+  assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Throughput|Duration|Lost work/, 'it has not run');
   await page
     .locator('.facts div', { has: page.locator('dt:text-is("Queue")') })
     .getByRole('link')

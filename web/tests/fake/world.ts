@@ -140,7 +140,7 @@ function place(world: World, next: () => number): void {
     else if (free.length >= row.gpus.requested) {
       Object.assign(row, {
         status: 'Running',
-        started: new Date(world.now - ran * 1000).toISOString(),
+        runsSince: new Date(world.now - ran * 1000).toISOString(),
         throughput: 120 * row.gpus.requested,
         throughputUnit: 'records',
         waitSeconds: 12,

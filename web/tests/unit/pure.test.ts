@@ -542,16 +542,17 @@ test('spans of a workload grow on the page', () => {
   const row = {
     status: 'Running',
     created: '2026-01-01T00:00:00Z',
-    started: '2026-01-01T00:04:00Z',
+    runsSince: '2026-01-01T00:04:00Z',
     waitSeconds: 240,
     runSeconds: null,
   };
   assert.deepEqual([waitOf(row, at), runOf(row, at)], [240, 360]);
   assert.deepEqual(
-    [waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, status: 'Preempted' }, at)],
+    [waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, runsSince: null }, at)],
     [600, null],
   );
   // One that was stopped waits since then.
+  assert.equal(runOf({ ...row, status: 'Preempted' }, at), 360, 'it does not jump when the job runs again');
   const stopped = { ...row, status: 'Preempted', waitSeconds: null, waitsSince: '2026-01-01T00:09:00Z' };
   assert.equal(waitOf(stopped, at), 60);
   assert.equal(waitOf({ ...row, status: 'Suspended', waitSeconds: null }, at), null);
