@@ -269,6 +269,28 @@ class Views(PagesTest):
         self.assertEqual(rita.json("GET", "/ui/api/k8s/api/v1/namespaces/mine/pods")[0], 200)
 
 
+    def test_a_server_is_a_workload_with_its_address(self):
+        self.done(self.cluster.swell("project", "create", "serving", "--gpu-quota", "2"))
+        self.until(lambda: "serving" in json.dumps(self.cluster.get("namespaces")))
+        file = self.user("sara", "serving")
+        self.done(self.cluster.swell("arena", "serve", "custom", "--name", "bert", "--version", "v1", "--gpus", "1",
+                                     "--restful-port", "5000", "--image", "python", "-n", "serving", "true",
+                                     kubeconfig=file))
+        url, code = self.url(kubeconfig=file)
+        sara = Pages(url)
+        self.assertEqual(sara.login(code=code)[0], 200)
+        rows = lambda: [row for row in sara.view("workloads")["rows"] if row["kind"] == "Deployment"]  # noqa: E731
+        self.until(lambda: [row["status"] for row in rows()] == ["Running"], lambda: str(rows()))
+        server = rows()[0]
+        self.assertEqual((server["project"], server["workload"]), ("serving", "inference"))
+        params = {"namespace": "serving", "name": server["name"], "kind": "Deployment"}
+        self.until(lambda: sara.view("job", **params)["addresses"], lambda: str(sara.view("job", **params)))
+        page = sara.view("job", **params)
+        self.assertEqual([port["port"] for port in page["addresses"][0]["ports"]], [5000])
+        self.assertEqual(len(page["members"]), 1)
+        self.assertTrue(page["logs"][0]["live"], page["logs"])
+
+
 class Questions(PagesTest):
     def test_job_page(self):
         pages = self.admin()

@@ -96,6 +96,8 @@ Value ControllerRole() {
        // Owners of pods, for grouping and scaling.
        {"batch", "jobs", "get"},
        {"apps", "replicasets,deployments,statefulsets", "get"},
+       // The pages show servers.
+       {"apps", "deployments", "list,watch"},
        {"ray.io,jobset.x-k8s.io,leaderworkerset.x-k8s.io,scheduling.volcano.sh,scheduling.x-k8s.io",
         "*", "get"},
        {"metrics.k8s.io,custom.metrics.k8s.io,external.metrics.k8s.io", "*", "get,list"},

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "cli/views/workloads.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/user.h"
 #include "kube/client/usage_record.h"
@@ -22,6 +23,10 @@ client::InformerOptions OptionsOf(size_t kind) {
   }
   if (kind == IndexOf(Kind::kUser)) {
     return {.ns = std::string(api::kUserNamespace), .label_selector = std::string(api::kUserLabel)};
+  }
+  // Where no controller follows them all: the servers of `arena serve`.
+  if (kind == IndexOf(Kind::kDeployment)) {
+    return {.label_selector = std::string(cli::kServingName)};
   }
   return {};
 }
@@ -41,7 +46,8 @@ const client::Resource& ResourceOf(size_t kind) {
       &resources::kNodes,    &resources::kPods,       &resources::kPodGroups,
       &resources::kProjects, &resources::kNodePools,  &resources::kNamespaces,
       &resources::kEvents,   &resources::kConfigMaps, &resources::kSecrets,
-      &resources::kCrons,    &resources::kCronJobs};
+      &resources::kCrons,    &resources::kCronJobs,   &resources::kDeployments,
+      &resources::kServices};
   return kind < kFixedKinds ? *kFixed[kind] : cli::JobKinds()[kind - kFixedKinds].resource;
 }
 

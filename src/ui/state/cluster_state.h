@@ -41,10 +41,12 @@ enum class Kind {
   kUsage,
   kUser,
   kCron,
-  kCronJob
+  kCronJob,
+  kDeployment,
+  kService
 };
 inline constexpr size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
-inline constexpr size_t kFixedKinds = IndexOf(Kind::kCronJob) + 1;
+inline constexpr size_t kFixedKinds = IndexOf(Kind::kService) + 1;
 // Nothing is shown before these kinds are known. Some clusters do not serve the kinds after them.
 inline constexpr size_t kAwaitedKinds = IndexOf(Kind::kCron);
 using KindSet = uint64_t;  // bit per kind

@@ -12,6 +12,7 @@
 #include "kube/api/objects/pod.h"
 #include "ui/views/job_details.h"
 #include "ui/views/nodes.h"
+#include "ui/views/servers.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -209,7 +210,11 @@ std::string_view MarkOf(const cli::EventView& event) {
 JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
   std::set<std::string, std::less<>> uids{std::string(api::Uid(*job.object))};
   if (job.group) uids.emplace(api::Uid(*job.group));
-  for (const json::SharedValue& pod : job.pods) uids.emplace(api::Uid(*pod));
+  for (const json::SharedValue& pod : job.pods) {
+    uids.emplace(api::Uid(*pod));
+    // A server's pods belong to a ReplicaSet.
+    for (const api::OwnerReference& owner : api::Owners(*pod)) uids.insert(owner.uid);
+  }
   if (const JobLog* log = input.state.members().Find(api::Uid(*job.object))) {
     for (const MemberSpan& span : log->spans) uids.insert(span.uid);
   }
@@ -259,26 +264,29 @@ std::map<std::string, int64_t> AttemptsOf(const cli::JobView& job) {
 }
 
 std::string Sentence(const cli::JobView& job) {
+  const std::string the = IsServer(job) ? "The server " : "The job ";
   if (!job.hung.empty() && job.status == "Running") return StrCat("The job hangs. ", job.hung);
   if (job.over()) {
     const std::string why = job.status == "Failed" ? job.EndText() : "";
     return StrCat("The job is over: ", job.StatusText(), ".", why.empty() ? "" : " ", why);
   }
   if (job.failure && job.failure->repeats()) {
-    return StrCat(
-        job.RunsAfterOneFailure() ? "The job runs again after a failure. " : "The job fails. ",
-        job.failure->Sentence());
+    return StrCat(the, job.RunsAfterOneFailure() ? "runs again after a failure. " : "fails. ",
+                  job.failure->Sentence());
   }
   if (const std::string gate = job.GateText(); !gate.empty()) return StrCat("The job ", gate);
-  if (job.status == "Suspended") return "The job is suspended and holds no GPUs.";
+  if (job.status == "Suspended") {
+    return StrCat(the, IsServer(job) ? "has no replicas: it" : "is suspended and",
+                  " holds no GPUs.");
+  }
   const std::string held = cli::GpusText(job.HeldMilliGpus());
   if (job.RunningPods() > 0) {
     std::string text =
-        StrCat("The job runs with ", job.RunningPods(), " of ", job.replicas, " members on ", held);
+        StrCat(the, "runs with ", job.RunningPods(), " of ", job.replicas, " members on ", held);
     text += job.why.empty() ? "." : StrCat(": ", job.why);
     return job.unsaved.empty() ? text : StrCat(text, " ", job.unsaved);
   }
-  return job.waits.empty() ? "The job waits." : StrCat("The job waits: ", job.waits);
+  return job.waits.empty() ? the + "waits." : StrCat(the, "waits: ", job.waits);
 }
 
 // From the account that the job's controller keeps. For kinds without an account the loss is
@@ -303,10 +311,11 @@ json::Value HeldGpuAsOf(const cli::JobView& job) {
 json::Object ActionsOf(const cli::JobView& job) {
   const bool suspended = job.status == "Suspended";
   const bool can = !job.over() && !job.kind->suspend.empty();
-  return json::Object{{"suspend", can && !suspended},
-                      {"resume", can && suspended},
-                      {"scale", !job.over() && (job.elastic() || job.kind->kind == "Job")},
-                      {"delete", true}};
+  return json::Object{
+      {"suspend", can && !suspended},
+      {"resume", can && suspended},
+      {"scale", !job.over() && (job.elastic() || job.kind->is_batch() || IsServer(job))},
+      {"delete", true}};
 }
 
 }  // namespace
@@ -368,6 +377,7 @@ Result<json::Value> JobPageView(const ViewInput& input) {
                                   {"hang", HangOf(job)},
                                   {"warnings", WarningsOf(job)},
                                   {"goodput", GoodputDocument(job, *jobs)},
+                                  {"addresses", AddressesOf(job, input)},
                                   {"actions", ActionsOf(job)}});
 }
 

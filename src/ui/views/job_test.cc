@@ -1,4 +1,4 @@
-// The page of a job: how its attempts ended, and what is marked in its timeline.
+// The page of a job: how its attempts ended, what is marked in its timeline, and that of a server.
 #include <gtest/gtest.h>
 
 #include "ui/ui_test_util.h"
@@ -10,6 +10,7 @@ class JobPageTest : public PagesTest {
  protected:
   JobPageTest() {
     Project("vision");
+    Researcher("jane", "vision");
     Node("node-1", 4);
     Job("vision", "see");
     Pod("vision", "see", 0, "node-1");
@@ -73,6 +74,52 @@ TEST_F(JobPageTest, ASuspensionIsAMarkWhateverTheKindOfTheJob) {
   const json::Array& marks = json::GetArray(data, {"marks"});
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(json::GetString(marks[0], {"kind"}), "Suspended");
+}
+
+TEST_F(JobPageTest, AServerIsAWorkloadWithItsPodsAndItsAddress) {
+  const auto deploy = [this](const std::string& name, const std::string& labels, int replicas) {
+    Create("/apis/apps/v1/namespaces/vision/deployments",
+           StrCat(R"({"metadata":{"name":")", name, R"(","labels":)", labels,
+                  R"(},"spec":{"replicas":)", replicas, R"(,"selector":{"matchLabels":{"app":")",
+                  name, R"("}},"template":{"metadata":{"labels":{"app":")", name,
+                  R"("}},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":)",
+                  R"({"nvidia.com/gpu":"1"}}}]}}}})"));
+  };
+  deploy("bert-v1", R"({"servingName":"bert","servingType":"custom-serving"})", 2);
+  deploy("other", "{}", 1);
+  Create("/api/v1/namespaces/vision/pods",
+         R"({"metadata":{"name":"bert-v1-x","labels":{"app":"bert-v1"}},"spec":{"nodeName":)"
+         R"("node-1","containers":[{"name":"c","image":"i","resources":{"limits":)"
+         R"({"nvidia.com/gpu":"1"}}}]}})");
+  Status("/api/v1/namespaces/vision/pods/bert-v1-x", R"({"status":{"phase":"Running"}})");
+  const auto serve = [this](const std::string& name, const std::string& spec) {
+    Create("/api/v1/namespaces/vision/services",
+           StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{)", spec,
+                  R"(,"ports":[{"name":"http","port":80}]}})"));
+  };
+  serve("bert", R"("clusterIP":"10.96.0.9","selector":{"app":"bert-v1"})");
+  serve("names-only", R"("clusterIP":"None","selector":{"app":"bert-v1"})");
+  serve("elsewhere", R"("clusterIP":"10.96.0.10","selector":{"app":"x"})");
+  Status("/apis/apps/v1/namespaces/vision/deployments/bert-v1",
+         R"({"status":{"replicas":2,"availableReplicas":1}})");
+  Settle();
+  EXPECT_EQ(Names("workloads", "admin-token"), "see bert-v1");
+  EXPECT_EQ(Names("workloads", "jane-token"), "see") << "their role lists no Deployments";
+  EXPECT_EQ(json::GetInt(See("overview", "admin-token"), {"jobs", "running"}), 2);
+  const Params params{{"namespace", "vision"}, {"name", "bert-v1"}, {"kind", "Deployment"}};
+  const json::Value page = See("job", "admin-token", params);
+  EXPECT_EQ(json::GetString(page, {"sentence"}), "The server runs with 1 of 2 members on 1 GPU.");
+  EXPECT_EQ(json::GetString(page, {"summary", "status"}), "Running");
+  EXPECT_EQ(json::GetString(page, {"summary", "workload"}), "inference");
+  EXPECT_EQ(json::GetArray(page, {"members"}).size(), 1U);
+  EXPECT_FALSE(json::GetBool(page, {"actions", "suspend"}));
+  EXPECT_TRUE(json::GetBool(page, {"actions", "scale"}));
+  const json::Array& addresses = json::GetArray(page, {"addresses"});
+  ASSERT_EQ(addresses.size(), 1U) << json::Print(page);
+  EXPECT_EQ(json::GetString(addresses[0], {"service"}), "bert");
+  EXPECT_EQ(json::GetString(addresses[0], {"ip"}), "10.96.0.9");
+  EXPECT_EQ(json::Print(*json::Find(addresses[0], {"ports"})),
+            R"([{"name":"http","port":80,"nodePort":null}])");
 }
 
 }  // namespace

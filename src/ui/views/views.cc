@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/views/events_view.h"
 #include "kube/api/meta/meta.h"
+#include "ui/views/servers.h"
 
 namespace swell::ui {
 namespace {
@@ -16,7 +17,8 @@ constexpr std::array<std::string_view, 7> kDecisions = {
     "Preempted", "Reclaimed", "Shrunk", "Grown", "Resumed", "Suspended", "FailedScheduling"};
 
 const std::vector<View>& AllViews() {
-  const KindSet jobs = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kProject);
+  const KindSet jobs =
+      AllJobKinds() | ServerKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kProject);
   const KindSet nodes = Bit(Kind::kNode) | Bit(Kind::kNodePool) | Bit(Kind::kPod);
   const KindSet measured = nodes | kMeasured;
   const KindSet crons =
@@ -27,7 +29,7 @@ const std::vector<View>& AllViews() {
       {"nodepools", nodes | Bit(Kind::kProject), NodePoolsView},
       {"nodes", measured, NodesView},
       {"workloads", jobs | nodes, WorkloadsView},
-      {"job", jobs | measured | Bit(Kind::kEvent), JobPageView},
+      {"job", jobs | measured | Bit(Kind::kEvent) | Bit(Kind::kService), JobPageView},
       {"events", Bit(Kind::kEvent), EventsView},
       {"users", Bit(Kind::kUser) | Bit(Kind::kProject), UsersView},
       {"crons", crons, CronsView},
@@ -74,7 +76,8 @@ std::string ViewInput::Param(std::string_view name) const {
 }
 
 JobList ViewInput::Jobs(bool& partial, std::string_view ns) const {
-  const KindSet kinds = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kNode);
+  const KindSet kinds =
+      AllJobKinds() | ServerKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kNode);
   const uint64_t version = state.Version(kinds);
   const bool shared = memo != nullptr && ns.empty();
   if (shared && memo->jobs && memo->version == version && memo->rights == rights.Key()) {
@@ -82,8 +85,9 @@ JobList ViewInput::Jobs(bool& partial, std::string_view ns) const {
     return memo->jobs;
   }
   bool hidden = false;
-  JobList jobs =
-      std::make_shared<const std::vector<cli::JobView>>(cli::ViewJobs(JobParts(hidden, ns)));
+  std::vector<cli::JobView> all = cli::ViewJobs(JobParts(hidden, ns));
+  for (cli::JobView& server : ServersOf(*this, hidden, ns)) all.push_back(std::move(server));
+  JobList jobs = std::make_shared<const std::vector<cli::JobView>>(std::move(all));
   if (shared) *memo = {version, rights.Key(), jobs, hidden};
   partial = partial || hidden;
   return jobs;

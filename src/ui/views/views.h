@@ -52,7 +52,8 @@ struct ViewInput {
   std::vector<json::SharedValue> Inside(size_t kind, std::string_view ns) const;
   std::string Param(std::string_view name) const;
   cli::JobObjects JobParts(bool& partial, std::string_view ns) const;
-  // All jobs, with the pods and groups that belong to them. `ns` empty: of all namespaces.
+  // All jobs, with the pods and groups that belong to them, and servers. `ns` empty: of all
+  // namespaces.
   JobList Jobs(bool& partial, std::string_view ns = {}) const;
 };
 

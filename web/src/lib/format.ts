@@ -1,4 +1,5 @@
 // Numbers, times and amounts as people read them. Pure functions.
+import type { Address } from './types.ts';
 
 export const NONE = '–';
 
@@ -220,6 +221,17 @@ export function reasonText({ reason, name, kind }: { reason?: string | null; nam
     if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
   }
   return said;
+}
+
+// Where a workload answers: "10.96.0.7:80 (http)", and the port of every node if it has one.
+export function addressTexts(addresses: Address[]): string[] {
+  return addresses.flatMap(({ ip, ports }) => {
+    const host = ip.includes(':') ? `[${ip}]` : ip;
+    return ports.map(({ name, port, nodePort }) => {
+      const notes = [name ?? '', nodePort ? `port ${nodePort} of each node` : ''].filter(Boolean).join(', ');
+      return `${host}:${port}${notes ? ` (${notes})` : ''}`;
+    });
+  });
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

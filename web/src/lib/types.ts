@@ -302,6 +302,13 @@ export interface JobData {
   warnings?: { type: string; message: string; since?: string | null }[];
   actions?: { suspend?: boolean; resume?: boolean; scale?: boolean; delete?: boolean };
   goodput?: Goodput | null;
+  addresses?: Address[];
+}
+// A Service that leads to the pods of a workload.
+export interface Address {
+  service: string;
+  ip: string;
+  ports: { name?: string | null; port: number; nodePort?: number | null }[];
 }
 export interface Goodput {
   sentence: string;

@@ -19,6 +19,9 @@ export function suspendPatch(apiVersion: string, suspend: boolean): unknown {
 
 export const isSuspended = (row: { status: string }) => row.status === 'Suspended';
 
+// Servers that Kubernetes' own controller runs: their size is their only switch.
+export const isDeployment = (row: { kind: string }) => row.kind === 'Deployment';
+
 // undefined while the server has not answered for all of them.
 export function mayAll(verb: string, jobs: JobRef[]): boolean {
   const kinds = new Map(jobs.map((job) => [`${job.namespace} ${job.apiVersion} ${job.plural}`, job]));
@@ -122,6 +125,7 @@ export interface Resizing {
   patch: (replicas: number) => Record<string, unknown>;
 }
 export function resizing(object: KubeObject): Resizing | undefined {
+  if (isDeployment({ kind: object.kind ?? '' })) return { others: 0, patch: (replicas) => ({ spec: { replicas } }) };
   // Kubernetes' own Job has no roles: so many of its pods run at once.
   if (object.kind === 'Job' && groupOf(object.apiVersion ?? '') === 'batch')
     return { others: 0, patch: (replicas) => ({ spec: { parallelism: replicas } }) };

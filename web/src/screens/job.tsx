@@ -5,6 +5,7 @@ import { may } from '../lib/access.ts';
 import { errorText, isNotFound, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
 import {
+  addressTexts,
   dateTime,
   heldTimeText,
   lostWorkText,
@@ -44,7 +45,16 @@ import {
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { HangCard } from '../parts/hang.tsx';
-import { deleteJobs, isSuspended, mayAll, pathOf, resizeJob, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import {
+  deleteJobs,
+  isDeployment,
+  isSuspended,
+  mayAll,
+  pathOf,
+  resizeJob,
+  resumeJobs,
+  suspendJobs,
+} from '../parts/job_actions.tsx';
 import { LogView } from '../parts/log_view.tsx';
 import { Manifest } from '../parts/manifest.tsx';
 import { ProgressLine } from '../parts/progress.tsx';
@@ -66,6 +76,7 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   const says = data?.actions;
   const over = isOver(row.status);
   const elastic = isElastic(row);
+  const server = isDeployment(row);
   const copy = () => {
     kube.get<KubeObject>(pathOf(row)).then(
       (object) => open((done) => <SubmitForm done={done} manifest={toYaml(asNew(object, `${row.name}-copy`))} />),
@@ -74,19 +85,19 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   };
   return (
     <>
-      {change && (says?.suspend ?? (!over && !isSuspended(row))) && (
+      {change && (says?.suspend ?? (!server && !over && !isSuspended(row))) && (
         <Button icon="pause" onClick={() => suspendJobs([row])}>
           Suspend
         </Button>
       )}
-      {change && (says?.resume ?? isSuspended(row)) && (
+      {change && (says?.resume ?? (!server && isSuspended(row))) && (
         <Button icon="play" onClick={() => resumeJobs([row])}>
           Resume
         </Button>
       )}
       {change && (says?.scale ?? (!over && elastic)) && <Button onClick={() => resizeJob(row)}>Resize</Button>}
-      <TensorboardButton row={row} />
-      {create && <Button onClick={copy}>Copy &amp; edit</Button>}
+      {!server && <TensorboardButton row={row} />}
+      {create && !server && <Button onClick={copy}>Copy &amp; edit</Button>}
       {drop && (says?.delete ?? true) && (
         <Button icon="trash" danger onClick={() => deleteJobs([row], () => go('/workloads'))}>
           Delete
@@ -354,12 +365,24 @@ function priorityText(row: WorkloadRow): string {
   return row.preemptible ? `${priority}, preemptible` : String(priority);
 }
 
+const OF_JOBS = new Set(['Throughput', 'Preemptions', 'GPU time', 'Lost work']);
 const OF_RUNS = new Set(['Duration', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
 
-// Without those that say nothing of a workload that has not run yet.
+// Without those that say nothing of a server, or of a workload that has not run yet.
 function factsOf(row: WorkloadRow, facts: [string, ComponentChildren][]): [string, ComponentChildren][] {
   const ran = Boolean(row.started) || row.members.running > 0 || isOver(row.status) || Boolean(row.preemptions);
-  return ran ? facts : facts.filter(([term]) => !OF_RUNS.has(term));
+  const own = isDeployment(row) ? facts.filter(([term]) => !OF_JOBS.has(term)) : facts;
+  return ran ? own : own.filter(([term]) => !OF_RUNS.has(term));
+}
+
+function Addresses({ of }: { of: string[] }) {
+  return (
+    <>
+      {of.map((text) => (
+        <div key={text}>{text}</div>
+      ))}
+    </>
+  );
 }
 
 function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
@@ -370,6 +393,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
     </>
   );
   const to = (tab: string, text: string) => <a href={hrefOf.job(row, tab)}>{text}</a>;
+  const addresses = addressTexts(data?.addresses ?? []);
   return (
     <Card>
       {data?.sentence && (
@@ -382,6 +406,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
         facts={factsOf(row, [
           ['Project', <ProjectName name={row.project} />],
           ['Workers', to('workers', workersText(row))],
+          ...(addresses.length > 0 ? [['Address', <Addresses of={addresses} />] as [string, ComponentChildren]] : []),
           ['GPUs held', to('workers', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`)],
           ['Priority', priorityText(row)],
           [row.waitsSince ? 'Has waited' : 'Waited', span(waitOf(row, now.value))],
@@ -434,9 +459,12 @@ const TABS: [string, string][] = [
   ['events', 'Events'],
   ['yaml', 'YAML'],
 ];
+// What is recorded of jobs alone.
+const JOB_TABS = new Set(['timeline', 'throughput', 'why']);
+const tabsOf = (row: WorkloadRow) => (isDeployment(row) ? TABS.filter(([tab]) => !JOB_TABS.has(tab)) : TABS);
 
 function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> }) {
-  const tab = chosenTab(TABS);
+  const tab = chosenTab(tabsOf(row));
   const data = view.data;
   // These two are read apart from the job.
   if (tab === 'why') return <Why row={row} hang={data?.hang} told={data?.sentence} />;
@@ -505,7 +533,7 @@ export function JobPage() {
       </Head>
       {reason && (
         <Notice tone="wait">
-          {withClocks(reason)} <a href={hrefOf.job(row, 'why')}>Why</a>
+          {withClocks(reason)} {!isDeployment(row) && <a href={hrefOf.job(row, 'why')}>Why</a>}
         </Notice>
       )}
       <Summary row={row} data={data} />
@@ -516,8 +544,8 @@ export function JobPage() {
         </Notice>
       ))}
       {data?.hang?.now && <HangCard hang={data.hang} />}
-      <Tabs tabs={TABS} />
-      <TabPanel tabs={TABS}>
+      <Tabs tabs={tabsOf(row)} />
+      <TabPanel tabs={tabsOf(row)}>
         <TabContent row={row} view={view} />
       </TabPanel>
     </>

@@ -9,7 +9,7 @@ import type { Rows, WorkloadRow } from '../lib/types.ts';
 import { Age, Button, Empty, Head, JobStatus, NO_POOL, ProjectName } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
-import { deleteJobs, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import { deleteJobs, isDeployment, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
 import { ProgressCell, shareOf } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
 
@@ -213,8 +213,9 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
 ];
 
 function Bulk({ chosen, clear }: { chosen: WorkloadRow[]; clear: () => void }) {
-  const running = chosen.filter((row) => !isOver(row.status) && !isSuspended(row));
-  const suspended = chosen.filter(isSuspended);
+  const jobs = chosen.filter((row) => !isDeployment(row));
+  const running = jobs.filter((row) => !isOver(row.status) && !isSuspended(row));
+  const suspended = jobs.filter(isSuspended);
   const change = mayAll('patch', chosen);
   const drop = mayAll('delete', chosen);
   if (!change && !drop) return <span class="muted">You may read these workloads, not change them.</span>;

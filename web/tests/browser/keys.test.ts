@@ -1,9 +1,28 @@
-// Menus by keyboard, tabs that do not exist, and what follows a deletion.
+// Menus by keyboard, tabs that do not exist, servers, and what follows a deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { go, noTroubles, stage } from './fixture.ts';
+import type { WorkloadRow } from '../../src/lib/types.ts';
+import { go, noTroubles, seriousFindings, shot, stage, texts } from './fixture.ts';
 
 const one = stage();
+
+// A server of arena serve beside the workloads of the cluster.
+function addServer(): WorkloadRow {
+  const { jobs } = one.fake.world;
+  const running = jobs.find((row) => row.status === 'Running');
+  assert.ok(running);
+  const row: WorkloadRow = {
+    ...structuredClone(running),
+    uid: 'uid-bert',
+    name: 'bert-v1-custom-serving',
+    kind: 'Deployment',
+    apiVersion: 'apps/v1',
+    plural: 'deployments',
+    workload: 'inference',
+  };
+  jobs.unshift(row);
+  return row;
+}
 
 test('a filter is chosen by keyboard, and Tab leaves the menu', async () => {
   const page = await one.page();
@@ -26,6 +45,28 @@ test('a filter is chosen by keyboard, and Tab leaves the menu', async () => {
   noTroubles(one);
 });
 
+test('a server is found among the workloads, and has the tabs and buttons of a server', async () => {
+  const row = addServer();
+  const page = await one.page();
+  await go(page, '/workloads?kind=Deployment', 'Workloads');
+  await page.getByLabel('Choose all rows').click();
+  await page.getByRole('button', { name: 'Delete 1' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: /^Suspend/ }).count(), 0);
+  await page.locator('.name-link').click();
+  await page.waitForSelector(`h1:has-text("${row.name}")`);
+  assert.deepEqual(await texts(page, '[role=tab]'), ['Workers', 'Logs', 'Events', 'YAML']);
+  await page.waitForSelector('[aria-label=Workers] .grid-row');
+  assert.deepEqual(
+    (await texts(page, '.head .right button')).filter((text) => /Suspend|Copy|TensorBoard/.test(text)),
+    [],
+  );
+  assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Throughput|Lost work/);
+  assert.deepEqual(await seriousFindings(page), []);
+  await shot(page, 'server');
+  await page.context().close();
+  noTroubles(one);
+});
+
 test('an address with a tab that the page does not have shows its first', async () => {
   const page = await one.page();
   await go(page, '/project?name=vision&tab=nothing', 'vision');
@@ -37,7 +78,7 @@ test('an address with a tab that the page does not have shows its first', async 
 });
 
 test('after a workload is deleted on its page, the list is shown', async () => {
-  const row = one.fake.world.jobs.find((job) => job.status === 'Running');
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.kind !== 'Deployment');
   assert.ok(row);
   const page = await one.page();
   await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}`, row.name);

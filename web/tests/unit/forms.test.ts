@@ -100,6 +100,11 @@ test('another size is written where the kind has it, and a Job has no bounds', (
   assert.equal(wrongSize('5', { ...members, max: 2 }), undefined);
 });
 
+test('a server has its own size', () => {
+  const server = { apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 1 } };
+  assert.deepEqual(resizing(server)?.patch(0), { spec: { replicas: 0 } });
+});
+
 test('a tab that a page does not have is its first', () => {
   const tabs: [string, string][] = [
     ['workers', 'Workers'],

@@ -1,7 +1,7 @@
 // What the pages say in place of what the server says, and what they send of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clock, dateTime, moment, reasonText, withClocks } from '../../src/lib/format.ts';
+import { addressTexts, clock, dateTime, moment, reasonText, withClocks } from '../../src/lib/format.ts';
 import { asNew } from '../../src/lib/job_form.ts';
 import { amount } from '../../src/lib/project_form.ts';
 import { screenKey } from '../../src/lib/router.ts';
@@ -64,4 +64,17 @@ test('times in what the server says are those of the reader', () => {
   assert.equal(withClocks('mnist-2026-11-30 waits'), 'mnist-2026-11-30 waits');
   const row = { name: 'a', kind: 'Job', reason: `starts at ${begin} at the earliest` };
   assert.equal(reasonText(row), `starts at ${local(begin)} at the earliest`);
+});
+
+test('the addresses of a workload name their ports', () => {
+  const ports = [
+    { name: 'http', port: 80, nodePort: 30080 },
+    { name: null, port: 9000, nodePort: null },
+  ];
+  assert.deepEqual(addressTexts([{ service: 'a', ip: '10.96.0.9', ports }]), [
+    '10.96.0.9:80 (http, port 30080 of each node)',
+    '10.96.0.9:9000',
+  ]);
+  assert.deepEqual(addressTexts([{ service: 'a', ip: 'fd00::1', ports: [{ port: 80 }] }]), ['[fd00::1]:80']);
+  assert.deepEqual(addressTexts([]), []);
 });
