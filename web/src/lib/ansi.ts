@@ -8,8 +8,8 @@ export interface Piece {
 const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 
 // In this order, as a terminal reads them: a sequence with parameters, of which those that end in "m" are colours; a
-// text for the terminal (its title, a link), which BEL or ESC \ ends, and another sequence breaks off; a short sequence;
-// a control character. What a line cuts off at its end is not shown.
+// text for the terminal (its title, a link), which BEL or ESC \ ends, and another sequence breaks off; a short
+// sequence; a control character. What a line cuts off at its end is not shown.
 const ESCAPE = new RegExp(
   [
     '\\u001b\\[([0-?]*)[ -/]*([@-~]|$)',

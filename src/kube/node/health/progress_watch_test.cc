@@ -294,6 +294,7 @@ class TimeOnly final : public PodHost {
   const Amounts& allocatable() const override { return None<const Amounts>(); }
   AdmitResult Admit(const PodWorker&) override { return {}; }
   Room RoomFor(const PodWorker&, const Amounts&) const override { return {}; }
+  bool IsMountedBeside(const PodWorker&, const std::string&) const override { return false; }
   std::string GpuDeviceId(int) const override { return ""; }
   int64_t GpuMemoryMib() const override { return 0; }
   void Event(const json::Value&, std::string_view, std::string_view, std::string_view) override {}
