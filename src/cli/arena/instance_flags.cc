@@ -1,5 +1,7 @@
 #include "cli/arena/instance_flags.h"
 
+#include "base/strings.h"
+
 namespace swell::cli::arena {
 
 void InstanceFlags::DeclareNames(Flags& flags) {
@@ -13,8 +15,8 @@ void InstanceFlags::DeclareUser(Flags& flags) {
              "user and group of the processes (default: those of the image)");
 }
 
-void InstanceFlags::DeclareDevices(Flags& flags) {
-  flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
+void InstanceFlags::DeclareDevices(Flags& flags, std::string_view of) {
+  flags.List("--device", &devices_, "NAME=N", StrCat("other devices of each ", of, ", repeatable"));
 }
 
 void InstanceFlags::DeclareNodes(Flags& flags) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/flags.h"
@@ -15,7 +16,8 @@ class InstanceFlags {
   // --env, --annotation, --label.
   void DeclareNames(Flags& flags);
   void DeclareUser(Flags& flags);
-  void DeclareDevices(Flags& flags);
+  // `of`: what has them, in the help.
+  void DeclareDevices(Flags& flags, std::string_view of);
   // --selector, --toleration.
   void DeclareNodes(Flags& flags);
   // Into the spec. kBadRequest (misuse) naming the flag.

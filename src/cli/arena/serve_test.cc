@@ -317,6 +317,12 @@ TEST_F(ArenaServeTest, UpdateTakesTheFlagsOfAStart) {
   ASSERT_EQ(update({"--gpus=1"}), 0) << err_;
   const json::Value whole = Get(kDeployments, "bert-v1-custom-serving");
   EXPECT_TRUE(json::GetArray(Container(whole), {"env"}).empty()) << "it sees its GPU";
+  for (const auto& [flag, wrong] : {std::pair("--cpu=abc", "--cpu \"abc\""),
+                                    std::pair("--device=rdma/hca=x", "resource rdma/hca \"x\""),
+                                    std::pair("--gpus=-1", "--gpus -1: must not be negative")}) {
+    EXPECT_EQ(update({flag}), 2);
+    EXPECT_TRUE(err_.starts_with(StrCat("arena serve update custom: ", wrong))) << err_;
+  }
   EXPECT_EQ(update({"--label=app=x"}), 2);
   EXPECT_NE(err_.find("--label app: arena tells servers apart by it"), std::string::npos) << err_;
 }

@@ -156,7 +156,9 @@ Command ServeUpdateSpec() {
         .examples = {{"Three replicas",
                       StrCat("arena serve update ", type.names[0], " --name bert --replicas 3")}},
     };
-    one.notes = "A flag that is not given changes nothing. --toleration replaces all tolerations.";
+    one.notes =
+        "A flag that is not given changes nothing. Variables, labels, annotations, devices and "
+        "selectors that are not named stay; --toleration replaces all tolerations.";
     one.aliases.assign(type.names.begin() + 1, type.names.end());
     one.make = [&type] { return std::make_unique<ServeUpdateAction>(type); };
     update.children.push_back(std::move(one));

@@ -23,7 +23,7 @@ void ServerFlags::DeclareAmounts(Flags& flags) {
   flags.Int("--gpucore", &gpu_percent_, "PERCENT", "a part of one GPU: per cent of it");
   flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU");
   flags.Text("--memory", &spec_.memory, "AMOUNT", "memory");
-  instances_.DeclareDevices(flags);
+  instances_.DeclareDevices(flags, "replica");
   instances_.DeclareNodes(flags);
 }
 
@@ -33,9 +33,9 @@ Status ServerFlags::Fill(const std::vector<std::string>& words) {
   }
   if (command_.empty()) command_ = Join(words, " ");
   if (replicas < 0) return Misuse(StrCat("--replicas ", replicas, ": expected 0 or more"));
-  if (spec_.gpus < 0) return Misuse(StrCat("--gpus ", spec_.gpus, ": must not be negative"));
   SWELL_RETURN_IF_ERROR(FillShare());
-  return instances_.Fill(spec_);
+  SWELL_RETURN_IF_ERROR(instances_.Fill(spec_));
+  return CheckAmounts(spec_);
 }
 
 std::vector<std::string> ServerFlags::Command() const {

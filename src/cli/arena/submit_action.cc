@@ -194,7 +194,7 @@ void SubmitInstancesAction::DeclareJob(Flags& flags) {
   flags.Text("--name", &spec_.name, "NAME", cron_ ? "name of the cron" : "name of the job");
   flags.Text("--image", &spec_.image, "IMAGE", "image of each instance");
   DeclareInstances(flags);
-  instances_.DeclareDevices(flags);
+  instances_.DeclareDevices(flags, "instance");
   flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
   flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
   flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory (default /root)")

@@ -52,6 +52,8 @@ Status CheckQuantity(const std::string& text, std::string_view flag) {
   return Status::Ok();
 }
 
+}  // namespace
+
 // Nothing less than what the server would say of the pods, which is long after the job was taken.
 Status CheckAmounts(const PyTorchSpec& spec) {
   if (spec.gpus < 0) return Misuse(StrCat("--gpus ", spec.gpus, ": must not be negative"));
@@ -78,6 +80,8 @@ Status CheckAmounts(const PyTorchSpec& spec) {
   }
   return Status::Ok();
 }
+
+namespace {
 
 struct ParsedMount {
   std::string source, path;

@@ -128,6 +128,8 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 Status FillRunAs(std::string_view flag, const std::string& text, PyTorchSpec& spec);
 // "2", or "0.5" of one GPU. kBadRequest (misuse) naming the flag.
 Result<double> ParseGpus(std::string_view flag, const std::string& text);
+// kBadRequest (misuse) naming the flag whose amount, or word, the API server would refuse.
+Status CheckAmounts(const PyTorchSpec& spec);
 // What the pods say of parts of GPUs, as annotations.
 KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // kBadRequest (misuse) naming --toleration.
