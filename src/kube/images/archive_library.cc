@@ -1,5 +1,8 @@
 #include "kube/images/archive_library.h"
 
+#include <string>
+#include <string_view>
+
 #include "kube/images/shared_library.h"
 
 namespace swell::images {
@@ -43,7 +46,9 @@ Result<ArchiveLibrary> LoadArchive() {
 
 Status ArchiveLibrary::Error(archive* reader) const {
   const char* why = error_string(reader);
-  return Status(Code::kInvalid, why != nullptr ? why : "it cannot be read");
+  const std::string_view said = why != nullptr ? why : "it cannot be read";
+  return Status(Code::kInvalid,
+                std::string(said == "Unrecognized archive format" ? "it is not a tar file" : said));
 }
 
 const Result<ArchiveLibrary>& LoadedArchive() {

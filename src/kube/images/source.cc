@@ -201,8 +201,13 @@ Result<OpenedFile> OpenDockerDirectory(const std::string& dir, const Cancellatio
 Result<OpenedFile> OpenLayout(const std::string& dir,
                               const std::string& tag,
                               const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadPlain(dir + "/index.json", cancel));
-  auto index = ParseManifest(text);
+  auto text = ReadPlain(dir + "/index.json", cancel);
+  if (text.status().code() == Code::kNotFound) {
+    return Status(Code::kInvalid,
+                  dir + " is not a directory in OCI's layout: it has no index.json");
+  }
+  if (!text.ok()) return text.status();
+  auto index = ParseManifest(*text);
   if (!index.ok()) return index.status().WithContext(dir + "/index.json");
   std::vector<Descriptor> found;
   std::vector<std::string> names;

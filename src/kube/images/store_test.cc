@@ -76,6 +76,15 @@ class StoreTest : public testing::Test {
   Cancellation cancel_;
 };
 
+TEST_F(StoreTest, SaysWhatAFileThatIsNoImageLacks) {
+  ASSERT_TRUE(MakeDirs(dir_.File("folder")).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("text"), "root:x:0:0:root:/root:/bin/bash\n").ok());
+  EXPECT_EQ(Import("oci:" + dir_.File("folder"), "app:1").status().message(),
+            dir_.File("folder") + " is not a directory in OCI's layout: it has no index.json");
+  EXPECT_EQ(Import(dir_.File("text"), "app:1").status().message(),
+            dir_.File("text") + ": it is not a tar file");
+}
+
 TEST_F(StoreTest, NobodyElseReachesProgramsOfLayers) {
   ASSERT_EQ(::chmod(store_.dir().c_str(), 0755), 0);
   for (const char* sub : {"/layers", "/tmp", "/blobs"}) {
