@@ -346,6 +346,18 @@ TEST_F(Confinement, NoPathGoesUpToTheMachine) {
   EXPECT_EQ(SayIn(spec), "z\n") << "within the container it may go up";
 }
 
+TEST_F(Confinement, AnInnerVolumeIsSeenWhateverTheWayToTheOuterOne) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "outer"}, {.name = "inner"}};
+  Create(sandbox);
+  ContainerSpec spec = Shell("pod-a", "echo in > /b/in/file");
+  spec.mounts = {{"outer", "/x/y/../../b", "", false}, {"inner", "/b/in", "", false}};
+  EXPECT_EQ(SayIn(spec), "");
+  spec = Shell("pod-a", "cat /inner/file", "reads");
+  spec.mounts = {{"inner", "/inner", "", false}};
+  EXPECT_EQ(SayIn(spec), "in\n");
+}
+
 TEST_F(Confinement, WhatAPodHasMadeOnTheMachineIsNobodys) {
   const std::string closed = HostDir(0755, 0), shared = HostDir(0777, 0);
   int number = 0;

@@ -143,6 +143,7 @@ void AddImageFiles(const ImageEntry& image, ShimSpec& out) {
 Status AddVolumes(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) {
   std::vector<node::MountSpec> mounts = spec.mounts;
   // Outer paths first, so that a volume inside another is not covered by it.
+  for (node::MountSpec& mount : mounts) mount.container_path = WithoutDots(mount.container_path);
   std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) {
     return std::count(a.container_path.begin(), a.container_path.end(), '/') <
            std::count(b.container_path.begin(), b.container_path.end(), '/');
