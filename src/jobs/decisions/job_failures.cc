@@ -214,6 +214,10 @@ bool DecideHopeless(JobPass& pass) {
   if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
   if (api::Annotation(*pass.job, api::keys::kOnUserError) == "Restart") return false;
   if (SaysWhatFollows(pass.spec)) return false;
+  // Servers come back however often they end, and the others serve meanwhile.
+  const ReplicaSpec* replica = pass.ReplicaOf(failure->member);
+  const bool always = replica != nullptr && replica->restart_policy == RestartPolicy::kAlways;
+  if (always && pass.spec.elastic) return false;
   pass.Finish("Failed", "UserError",
               StrCat(pass.kind.kind(), " ", pass.name,
                      " failed because starting it again cannot help.", pass.FailureText()));

@@ -250,6 +250,30 @@ TEST_F(RunaiJobTest, ServersStartOneByOneAndStartAgain) {
   EXPECT_TRUE(Run(2));
 }
 
+TEST_F(RunaiJobTest, AServerThatFailsAgainAndAgainEndsNoOther) {
+  Start();
+  cluster_.Create(
+      Workload("InferenceWorkload",
+               "minScale: {value: 2}, ports: {items: {web: {value: {container: 8000}}}}"));
+  ASSERT_TRUE(Run(2));
+  const std::string now = api::FormatTime(cluster_.sim.Now());
+  const Status patched = cluster_.Patch(
+      kPods, "default/job-server-0",
+      StrCat("{status: {containerStatuses: [{name: server, image: x, imageID: x, ready: false, "
+             "restartCount: 2, state: {waiting: {reason: CrashLoopBackOff}}, lastState: "
+             "{terminated: {exitCode: 1, reason: Error, message: 'ModuleNotFoundError: No module "
+             "named x', startedAt: '",
+             now, "', finishedAt: '", now, "'}}}]}}"),
+      "status");
+  ASSERT_TRUE(patched.ok()) << patched.ToString();
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kInference, "default/job", "Degraded"); }));
+  cluster_.Run(5 * manager::kSecond);
+  EXPECT_FALSE(cluster_.Condition(kInference, "default/job", "Failed"))
+      << cluster_.EventMessage("UserError");
+  EXPECT_EQ(cluster_.Pods("Running"), 2);
+}
+
 TEST_F(RunaiJobTest, ServersOfAFixedNumberIgnoreNoField) {
   Start();
   cluster_.Create(
