@@ -327,6 +327,10 @@ json::Object PodSecurity(const PyTorchSpec& spec) {
   if (!spec.groups.empty()) {
     security["supplementalGroups"] = json::Array(spec.groups.begin(), spec.groups.end());
   }
+  if (spec.run_as_non_root) security["runAsNonRoot"] = true;
+  if (!spec.seccomp_profile.empty()) {
+    security["seccompProfile"] = json::Object{{"type", spec.seccomp_profile}};
+  }
   return security;
 }
 

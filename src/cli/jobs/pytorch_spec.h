@@ -64,7 +64,8 @@ struct PyTorchSpec {
   int64_t run_as_user = -1, run_as_group = -1, grace_s = -1;
   bool host_users = false;      // no user namespace
   std::vector<int64_t> groups;  // further ones that it runs with
-  bool no_new_privileges = false;
+  bool no_new_privileges = false, run_as_non_root = false;
+  std::string seccomp_profile;            // its type; empty: the runtime's own
   std::vector<std::string> capabilities;  // of Linux, beside the usual ones
   std::vector<int64_t> ports;             // that the container listens on
   bool gang_labels = false;

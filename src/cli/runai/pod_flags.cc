@@ -230,6 +230,13 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.List("--supplemental-groups", &groups_, "GID,...", "supplemental group IDs");
   flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
                "do not allow privilege escalation");
+  flags.Switch("--allow-privilege-escalation", &may_escalate_,
+               "allow it (default); =false is --prevent-privilege-escalation");
+  flags.Switch("--run-as-non-root", &pod.run_as_non_root,
+               "refuse to start as root, where the image would");
+  flags.Choice("--seccomp-profile", &pod.seccomp_profile, "PROFILE",
+               {"RuntimeDefault", "Unconfined"},
+               "filter of system calls: RuntimeDefault (default) or Unconfined");
   flags.Switch("--run-as-current-user", &as_submitter_, "same as --run-as-user alone").hidden =
       true;
   flags.List("--add-capability", &pod.capabilities, "NAME",
@@ -304,12 +311,9 @@ void PodFlags::RefuseOthers(Flags& flags) {
        "mount"},
       {"--compute", "Swell stores no assets; --gpu, --cpu and --memory say how much"},
       {"--privileged", "workloads cannot gain privileges; --add-capability NAME adds one"},
-      {"--run-as-non-root", "use --run-as-user UID"},
       {"--create-home-dir", "use -v or --pvc for a directory that is kept"},
       {"--nfs-server", "use --nfs server=HOST,path=PATH,mountpath=PATH"},
       {"--s3", "use --pvc or --git-sync"},
-      {"--allow-privilege-escalation", "workloads cannot gain privileges"},
-      {"--seccomp-profile", "the node decides which system calls are allowed"},
       {"--custom-url", "use --port with --service-type nodeport, or runai port-forward"},
       {"--user-group-source", "use --run-as-user UID"},
   };
@@ -445,6 +449,7 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
     SWELL_ASSIGN_OR_RETURN(attach_limit_,
                            ParseDuration(attach_limit_text_, "--pod-running-timeout"));
   }
+  if (!may_escalate_) pod.no_new_privileges = true;
   SWELL_RETURN_IF_ERROR(FillUser(pod));
   SWELL_RETURN_IF_ERROR(FillMounts(pod));
   return FillGit(pod);

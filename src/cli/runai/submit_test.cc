@@ -197,6 +197,21 @@ TEST_F(RunaiSubmitTest, AddressesOfVersionSixStandInBrackets) {
   }
 }
 
+TEST_F(RunaiSubmitTest, WhatAPodMayDoIsSaidInRunaisWords) {
+  Cluster();
+  const json::Value pod = PodOf(Made(
+      {"submit", "t"}, {"--run-as-uid", "1500", "--run-as-non-root",
+                        "--seccomp-profile=RuntimeDefault", "--allow-privilege-escalation=false"}));
+  EXPECT_EQ(json::Print(*json::Find(pod, {"securityContext"})),
+            R"({"runAsNonRoot":true,"runAsUser":1500,"seccompProfile":{"type":"RuntimeDefault"}})");
+  EXPECT_EQ(json::Print(*json::Find(Container(pod), {"securityContext"})),
+            R"({"allowPrivilegeEscalation":false})");
+  const json::Value free = PodOf(Made({"submit", "t"}, {"--allow-privilege-escalation"}));
+  EXPECT_EQ(json::Find(Container(free), {"securityContext"}), nullptr);
+  EXPECT_EQ(Submit({"--seccomp-profile", "Localhost"}), 2);
+  EXPECT_NE(err_.find("--seccomp-profile"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
   Cluster();
   for (const char* said : {"8000,protocol=http", "container=8000,protocol=http"}) {
