@@ -117,6 +117,26 @@ class Day(unittest.TestCase):
         self.assertEqual(self.output("two.names").split(), [f"two-sh-{job}-launcher", f"two-sh-{job}-worker-0"])
         self.assertEqual(lines[-1], "code 3")
 
+    def test_tasks_know_their_step(self):
+        """What JAX and TensorFlow read, and what srun is told of variables."""
+        script = self.script("step.sh", "#!/bin/bash\n#SBATCH -N2 -t 10 --gpus-per-node=1 -o step.out\n"
+                             "srun -n3 -c2 --export=ALL,GREETING='hello there',EMPTY= sh -c '"
+                             "echo $SLURM_PROCID $SLURM_STEP_NODELIST $SLURM_STEP_TASKS_PER_NODE"
+                             " $SLURM_CPUS_PER_TASK $GREETING ${EMPTY-unset}."
+                             " $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME))'\n"
+                             "last=$(scontrol show hostnames | tail -n1)\n"
+                             "srun -w $last -N1 -n2 sh -c 'echo only $SLURM_STEP_NODELIST $SLURM_TASKS_PER_NODE'\n"
+                             "echo gpus $SLURM_JOB_GPUS greeting ${GREETING-unset} of $SLURM_JOB_NODELIST\n"
+                             "srun --export=2A=b true || echo refused\n")
+        job = self.submit(script)
+        self.ends(job, "COMPLETED")
+        lines = [line for line in self.output("step.out").splitlines() if not line.startswith("srun: ")]
+        nodes = lines[-2].split()[-1]
+        self.assertEqual(sorted(lines[:3]), [f"{task} {nodes} 2,1 2 hello there . 600" for task in (0, 1, 2)])
+        self.assertEqual(lines[3:5], [f"only {nodes.split(',')[1]} 2"] * 2)
+        self.assertRegex(lines[5], r"^gpus \d greeting unset of ")
+        self.assertEqual(lines[6], "refused")
+
     def test_srun_prints_and_exits_as_its_command(self):
         done = self.run_("srun", "-n2", "sh", "-c", "echo task $SLURM_PROCID; exit 7")
         self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("task")),

@@ -61,6 +61,19 @@ fi
 
 # What srun need not send to other nodes: they have it.
 export -p >"$SWELL_SLURM_WORK/environment"
+# The script's own; srun sends the times to other nodes.
+SLURM_JOB_START_TIME=$begin
+export SLURM_JOB_START_TIME
+if [ -n "${SWELL_SLURM_LIMIT-}" ]; then
+  SLURM_JOB_END_TIME=$((begin + SWELL_SLURM_LIMIT))
+  export SLURM_JOB_END_TIME
+fi
+if [ "${SLURM_GPUS_ON_NODE:-0}" -gt 0 ]; then
+  numbers='' i=0
+  while [ "$i" -lt "$SLURM_GPUS_ON_NODE" ]; do numbers=$numbers${numbers:+,}$i; i=$((i + 1)); done
+  SLURM_JOB_GPUS=${CUDA_VISIBLE_DEVICES:-$numbers}
+  export SLURM_JOB_GPUS
+fi
 session=
 command -v setsid >/dev/null && session=setsid
 # What runs in the background has no input, unless it is given one.

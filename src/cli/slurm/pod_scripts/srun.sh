@@ -6,7 +6,7 @@ folder=/var/spool/slurm
 SWELL_SLURM_WORK=${SWELL_SLURM_WORK:-${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID}
 export SWELL_SLURM_WORK
 nodes='' tasks='' per_node='' label='' where='' output='' errors='' input='' gpus='' folder_to=''
-step_gpus='' own='' overlap='' pty=''
+step_gpus='' own='' overlap='' pty='' exports=''
 all_nodes=${SLURM_JOB_NUM_NODES:-1}
 
 # node NUMBER: its name.
@@ -61,10 +61,16 @@ while [ $# -gt 0 ]; do
         *) die "--gres $value: gpu:N expected" ;;
       esac
       ;;
+    --export) exports=$value ;;
+    -c | --cpus-per-task)
+      number "$flag" "$value"
+      SLURM_CPUS_PER_TASK=$value
+      export SLURM_CPUS_PER_TASK
+      ;;
     -t | --time) echo "srun: warning: $flag $value: a step has no limit of its own; the job's counts" >&2 ;;
-    -c | --cpus-per-task | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
+    -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
       --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | \
-      --wait | -W | --export | --ntasks-per-socket | --ntasks-per-core | --threads-per-core | --mincpus | \
+      --wait | -W | --ntasks-per-socket | --ntasks-per-core | --threads-per-core | --mincpus | \
       --cpus-per-gpu | --gres-flags | --tres-bind | --cpu-freq | --gpu-freq | --propagate | --network | \
       --comment | --profile | --acctg-freq | --slurmd-debug | -T | --threads | --wckey | -q | --qos) ;;
     --container-*) die "$flag is not supported within a job: a step runs in its job's containers; give it to sbatch" ;;
@@ -201,6 +207,19 @@ elif [ -z "$chosen" ]; then
   while [ "$i" -lt "$nodes" ]; do chosen="$chosen $i"; i=$((i + 1)); done
 fi
 
+# Tasks have the script's variables in any case, and these beside them.
+while [ -n "$exports" ]; do
+  one=${exports%%,*}
+  case $exports in *,*) exports=${exports#*,} ;; *) exports= ;; esac
+  case $one in
+    *=*)
+      name=${one%%=*}
+      case $name in '' | [0-9]* | *[!A-Za-z0-9_]*) die "--export $one: NAME=VALUE expected" ;; esac
+      export "$name=${one#*=}"
+      ;;
+    NONE | NIL) echo "srun: warning: --export=$one changes nothing: tasks have the script's variables" >&2 ;;
+  esac
+done
 [ -n "$folder_to" ] && { cd "$folder_to" || die "cannot change to $folder_to"; }
 # Each step of the job has a number of its own.
 SLURM_STEP_ID=0
@@ -237,15 +256,30 @@ if [ -n "$errors" ]; then
 fi
 SLURM_STEP_NUM_TASKS=$tasks SLURM_STEP_NUM_NODES=$nodes SLURM_NTASKS=$tasks SLURM_NPROCS=$tasks SLURM_NNODES=$nodes
 SLURM_LAUNCH_NODE_IPADDR=$(node 0)
+base=$((tasks / nodes))
+rest=$((tasks % nodes))
+# counted NUMBER NODES: "4(x2)", as Slurm writes how many tasks so many nodes have.
+counted() { if [ "$2" -gt 1 ]; then printf '%s(x%s)' "$1" "$2"; else printf %s "$1"; fi; }
+SLURM_TASKS_PER_NODE=$(counted "$base" $((nodes - rest)))
+[ "$rest" = 0 ] || SLURM_TASKS_PER_NODE=$(counted $((base + 1)) "$rest"),$SLURM_TASKS_PER_NODE
+SLURM_STEP_TASKS_PER_NODE=$SLURM_TASKS_PER_NODE
+# JAX and TensorFlow read who takes part in the step.
+if [ "$nodes" = "$all_nodes" ] && [ -z "$where" ]; then
+  SLURM_STEP_NODELIST=$SLURM_JOB_NODELIST
+else
+  SLURM_STEP_NODELIST=
+  for one in $chosen; do SLURM_STEP_NODELIST=$SLURM_STEP_NODELIST${SLURM_STEP_NODELIST:+,}$(node "$one"); done
+fi
 SWELL_STEP_LABEL=$label
 SWELL_STEP_GPUS=${gpus:-${SLURM_GPUS_PER_TASK:-0}}
 SWELL_STEP_GPUS=${SWELL_STEP_GPUS##*:}
 export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NUM_TASKS SLURM_STEP_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_NNODES
-export SLURM_LAUNCH_NODE_IPADDR SWELL_STEP_LABEL SWELL_STEP_GPUS
+export SLURM_LAUNCH_NODE_IPADDR SLURM_TASKS_PER_NODE SLURM_STEP_TASKS_PER_NODE SLURM_STEP_NODELIST
+export SWELL_STEP_LABEL SWELL_STEP_GPUS
 
 # Each node has its own.
 own_to_each='HOSTNAME|OLDPWD|PWD|SHLVL|_|SLURMD_NODENAME|SWELL_SLURM_WORK'
-own_to_each=$own_to_each'|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|SWELL_VISIBLE_GPUS'
+own_to_each=$own_to_each'|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|SWELL_VISIBLE_GPUS|SLURM_JOB_GPUS'
 # What the script has set since its job began, as other nodes shall have it; values of several lines stay here.
 settings_of() {
   export -p | grep -vxF -f "$SWELL_SLURM_WORK/environment" |
@@ -257,8 +291,6 @@ settings_of() {
 step=$SWELL_SLURM_WORK/step-$SLURM_STEP_ID
 # The first task has this input, if it runs on the first node; others have none.
 exec 5<&0
-base=$((tasks / nodes))
-rest=$((tasks % nodes))
 first=0
 i=0
 waited=
