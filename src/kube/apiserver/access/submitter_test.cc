@@ -604,6 +604,45 @@ TEST_F(SubmitterTest, WhoScalesAWorkloadDoesNotBecomeItsSubmitter) {
   EXPECT_EQ(author(kBob, servers, R"({"environment":{"items":{"workers":{"value":"1"}}}})"), "bob");
 }
 
+TEST_F(SubmitterTest, IdsOfTheMachineInARunaiWorkloadAreForAdministrators) {
+  const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
+  const auto workload = [](const std::string& name, const std::string& fields) {
+    return StrCat(R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload","metadata":)",
+                  R"({"name":")", name, R"("},"spec":{"image":{"value":"i"},)", fields, "}}");
+  };
+  const api::UserInfo carol{"carol", "", {"system:authenticated"}};
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"train"},"rules":[{"apiGroups":["run.ai"],"resources":["*"],)"
+       R"("verbs":["*"]}]})");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"carol"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"train"},"subjects":[{"kind":"User","name":"carol",)"
+       R"("apiGroup":"rbac.authorization.k8s.io"}]})");
+  struct Case {
+    std::string fields, named;
+  };
+  const std::vector<Case> cases = {
+      {R"("runAsUid":{"value":70000})", "spec.runAsUid.value: 70000"},
+      {R"("runAsGid":{"value":65536})", "spec.runAsGid.value: 65536"},
+      {R"("supplementalGroups":{"value":"44;70000"})", "spec.supplementalGroups.value: 70000"}};
+  for (const Case& one : cases) {
+    const Answer refused = As(carol, "POST", all, workload("a", one.fields));
+    EXPECT_EQ(refused.status, 403) << refused.text;
+    EXPECT_NE(refused.Message().find(one.named + ": a pod has the ids 0 to 65535"),
+              std::string::npos)
+        << refused.Message();
+  }
+  // Its pods pass by the author's right.
+  const json::Value masters = Must(kMaster, "POST", all, workload("m", cases[0].fields));
+  EXPECT_EQ(api::Annotation(masters, "swell.dev/pod-security"), "privileged");
+  Must(carol, "POST", all, workload("own", R"("runAsUid":{"value":65535})"));
+  Must(carol, "POST", all,
+       workload("off", R"("runAsUid":{"value":70000},"runAsUser":{"value":false})"));
+  Must(kMaster, "PATCH", "/api/v1/namespaces/default",
+       R"({"metadata":{"annotations":{"swell.dev/run-as-user":"70000"}}})");
+  Must(carol, "POST", all, workload("given", cases[0].fields));
+}
+
 TEST_F(SubmitterTest, WhoAddsAVolumeBecomesTheSubmitterWhateverItIsCalled) {
   const std::string all = "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads";
   for (const char* name : {"replicas", "suspend"}) {
