@@ -42,7 +42,7 @@ constexpr Row kRows[] = {
     {"Size", "--gpus-per-node", "[TYPE:]N", "GPUs of each node", "SBATCH_GPUS_PER_NODE"},
     {"Size", "--gpus-per-task", "[TYPE:]N", "GPUs of each task", "SBATCH_GPUS_PER_TASK"},
     {"Size", "--gres", "gpu:[TYPE:]N", "GPUs of each node", "SBATCH_GRES"},
-    {"Size", "--exclusive", "[user|mcs]",
+    {"Size", "--exclusive", "user|mcs",
      "all GPUs of each node, as the largest has them, where no number is said", "SBATCH_EXCLUSIVE",
      Use::kFollowed, "yes"},
     {"Size", "--mem", "AMOUNT", "memory of each node: 64G; 0: what it has left",
