@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -18,6 +19,14 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
   if (resources.memory_bytes > 0) flat["memory"] = resources.memory_bytes;
   if (resources.ephemeral_bytes > 0) flat["ephemeral-storage"] = resources.ephemeral_bytes;
   return flat;
+}
+
+// Without what its claim to extended resources gets it.
+std::map<std::string, int64_t> WithoutClaimed(const json::Value& pod, sched::Resources resources) {
+  for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
+    resources.extended.erase(std::string(one.resource));
+  }
+  return Flat(resources);
 }
 
 }  // namespace
@@ -56,7 +65,7 @@ void CapacityGuard::OnPod(const json::Value& pod) {
     return;
   }
   Hold(std::string(api::Uid(pod)),
-       {std::string(node), Flat(sched_inputs::HeldRequests(pod)), true, {}});
+       {std::string(node), WithoutClaimed(pod, sched_inputs::HeldRequests(pod)), true, {}});
 }
 
 void CapacityGuard::Hold(const std::string& uid, Held held) {
@@ -103,7 +112,7 @@ Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node)
     const auto amount = amounts.find(name);
     return amount == amounts.end() ? 0 : amount->second;
   };
-  Amounts requests = Flat(sched_inputs::PodRequests(*spec));
+  Amounts requests = WithoutClaimed(pod, sched_inputs::PodRequests(*spec));
   for (const auto& [name, amount] : requests) {
     const int64_t free = at(room->amounts, name) - at(on.held, name);
     if (amount <= free) continue;

@@ -125,10 +125,12 @@ TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
               R"("template":)", always, "}}"),
        "spec.template.spec.securityContext.runAsUser: 0"},
       {"/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads",
-       R"({"metadata":{"name":"j"},"spec":{"image":{"value":"i"},"runAsUid":{"value":0}}})",
+       R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload","metadata":{"name":"j"},)"
+       R"("spec":{"image":{"value":"i"},"runAsUid":{"value":0}}})",
        "spec.runAsUid.value: 0"},
       {"/apis/run.ai/v2alpha1/namespaces/default/distributedworkloads",
-       R"({"metadata":{"name":"j"},"spec":{"jobType":"PyTorchJob","image":{"value":"i"}},)"
+       R"({"apiVersion":"run.ai/v2alpha1","kind":"DistributedWorkload","metadata":{"name":"j"},)"
+       R"("spec":{"jobType":"PyTorchJob","image":{"value":"i"}},)"
        R"("masterSpec":{"supplementalGroups":{"value":"100;7"}}})",
        "masterSpec.supplementalGroups.value: 7"},
   };
@@ -184,8 +186,9 @@ TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThe
   EXPECT_EQ(later.status, 403) << later.text;
   const Answer workload =
       As(carol, "POST", "/apis/run.ai/v2alpha1/namespaces/default/trainingworkloads",
-         R"({"metadata":{"name":"w"},"spec":{"image":{"value":"i"},"runAsGid":{"value":70000}}})");
-  EXPECT_NE(workload.Message().find("spec.runAsGid.value: 70000: a pod has the ids"),
+         R"({"apiVersion":"run.ai/v2alpha1","kind":"TrainingWorkload","metadata":{"name":"w"},)"
+         R"("spec":{"image":{"value":"i"},"supplementalGroups":{"value":"7;70000"}}})");
+  EXPECT_NE(workload.Message().find("spec.supplementalGroups.value: 70000: a pod has the ids"),
             std::string::npos)
       << workload.text;
   // Within its own ids a pod chooses; what the node must know of that, the server says.

@@ -276,11 +276,17 @@ TEST_F(QuotaTest, TheSizeOfClaimsIsCountedAndBounded) {
   Quota("disk",
         R"({"hard":{"requests.storage":"3Gi","fast.storageclass.storage.k8s.io/requests.storage":)"
         R"("1Gi"}})");
+  ASSERT_EQ(server
+                .Post("/apis/storage.k8s.io/v1/storageclasses",
+                      R"({"metadata":{"name":"grows"},"provisioner":"example.com/disks",)"
+                      R"("allowVolumeExpansion":true})")
+                .status,
+            201);
   auto claim = [](const std::string& name, const std::string& size, const std::string& more = "") {
     return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"accessModes":["ReadWriteOnce"])",
                   more, R"(,"resources":{"requests":{"storage":")", size, R"("}}}})");
   };
-  ASSERT_EQ(server.Post(kClaims, claim("a", "1Gi")).status, 201);
+  ASSERT_EQ(server.Post(kClaims, claim("a", "1Gi", R"(,"storageClassName":"grows")")).status, 201);
   EXPECT_EQ(server.Post(kClaims, claim("b", "3Gi")).Message(),
             "persistentvolumeclaims \"b\" is forbidden: exceeded quota: disk, requested: "
             "requests.storage=3Gi, used: requests.storage=1Gi, limited: requests.storage=3Gi");
@@ -300,10 +306,18 @@ TEST_F(QuotaTest, TheSizeOfClaimsIsCountedAndBounded) {
             "persistentvolumeclaims \"a\" is forbidden: exceeded quota: disk, requested: "
             "requests.storage=3Gi, used: requests.storage=1Gi, limited: requests.storage=3Gi");
   EXPECT_EQ(grow("2Gi").status, 200);
+  // So is a Service of another type.
+  constexpr char kServices[] = "/api/v1/namespaces/default/services";
+  Quota("ports", R"({"hard":{"services.nodeports":"0"}})");
+  ASSERT_EQ(
+      server.Post(kServices, R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})").status,
+      201);
+  EXPECT_EQ(server.Merge(StrCat(kServices, "/s"), R"({"spec":{"type":"NodePort"}})").Message(),
+            "services \"s\" is forbidden: exceeded quota: ports, requested: services.nodeports=1, "
+            "used: services.nodeports=0, limited: services.nodeports=0");
   EXPECT_EQ(Used("disk", "requests.storage"), "2Gi");
   ASSERT_EQ(server.Post(kClaims, claim("b", "1Gi")).status, 201);
-  ASSERT_EQ(server.Delete(StrCat(kClaims, "/b")).status, 200);
-  EXPECT_EQ(Used("disk", "requests.storage"), "2Gi");
+  EXPECT_EQ(Used("disk", "requests.storage"), "3Gi");
 }
 
 }  // namespace

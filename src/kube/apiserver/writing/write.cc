@@ -176,6 +176,14 @@ bool SameButVersion(json::Value& object, const json::Value& old) {
   return json::Equal(object, old);
 }
 
+// Of what quotas count besides numbers: a pod that is resized, a claim that grows, a Service of
+// another type.
+bool MayUseMore(const Admission& admission) {
+  if (admission.subresource == "resize") return true;
+  if (!admission.subresource.empty() || !admission.kind.gvk.group.empty()) return false;
+  return admission.kind.plural == "persistentvolumeclaims" || admission.kind.plural == "services";
+}
+
 }  // namespace
 
 void UpdateObject(Core& core,
@@ -198,7 +206,7 @@ void UpdateObject(Core& core,
   const bool same = status.ok() && SameButVersion(object, *before) &&
                     (!admission.kind.custom || StoredIn(core, *call.storage, *old));
   if (status.ok() && !same) status = ToStored(core, call, object);
-  if (status.ok() && admission.subresource == "resize") {
+  if (status.ok() && !same && MayUseMore(admission)) {
     status = ChargeQuota(admission, object, before.get());
   }
   if (status.ok() && !same) status = CheckObjectGrowth(admission, object, *old);
