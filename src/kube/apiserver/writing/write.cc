@@ -176,8 +176,8 @@ bool SameButVersion(json::Value& object, const json::Value& old) {
   return json::Equal(object, old);
 }
 
-// Of what quotas count besides numbers: a pod that is resized, a claim that grows, a Service of
-// another type.
+// Whether a change can use more of a quota: a pod is resized, a claim grows, a Service gets another
+// type.
 bool MayUseMore(const Admission& admission) {
   if (admission.subresource == "resize") return true;
   if (!admission.subresource.empty() || !admission.kind.gvk.group.empty()) return false;
