@@ -192,10 +192,16 @@ class FakeTest(support.FolderTest):
         loader = frameworks.Loader(self.job, list(range(12)), 4)
 
         class Loader(list):
+            tries = 0
+
             def __iter__(this):
-                yield next(iter(loader._sampler))
+                this.tries += 1
+                records = iter(loader._sampler)
+                yield next(records)
+                if this.tries == 2:
+                    yield from records
+                    return
                 self.job.notice.note()
-                loader._loader = loader._sampler
                 raise RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly")
 
         loader._loader = Loader()

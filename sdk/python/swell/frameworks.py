@@ -98,11 +98,10 @@ class Loader:
             sampler.next_epoch()
         place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{self._job.env.rank}"
         self._generator.manual_seed(random.Random(place).getrandbits(63))
-        while not sampler.done:  # more than once only if a notice has ended the workers
-            for batch in self._job.notice.batches_of(self._loader):
-                # The framework saves after the step with this batch, and before it asks for the next one.
-                sampler.commit()
-                yield batch
+        for batch in self._job.notice.batches_of(self._loader):
+            # The framework saves after the step with this batch, and before it asks for the next one.
+            sampler.commit()
+            yield batch
 
     def state_dict(self):
         return self._sampler.state_dict()

@@ -109,16 +109,18 @@ class Notice:
             self._wake_writer = None
 
     def batches_of(self, loader):
-        """A loader's batches. They end early, once, if its workers got the notice, too, and died of it.
+        """A loader's batches. The loader begins again, once, if its workers got the notice, too, and died of it.
 
-        The loop then begins the loader again, for the last step. An error of another cause comes again there.
+        An error of another cause comes again then.
         """
         before = self.requested
         try:
             yield from loader
+            return
         except Exception:  # of many kinds: a batch that a worker had sent may lie in its memory
             if before or not self.requested:
                 raise
+        yield from loader
 
     def note(self):
         """Records a notice. Call it in your own signal handler if the program has one."""
