@@ -51,6 +51,11 @@ class Checkpoint:
     metrics: dict = field(default_factory=dict)
 
 
+def place_of(checkpoints):
+    """Their folder; checkpoints in a form of the script's own may have none."""
+    return getattr(checkpoints, "dir", checkpoints)
+
+
 class CheckpointManager:
     def __init__(self, dir=None, keep=2, environ=None):
         self._environ = os.environ if environ is None else environ

@@ -26,7 +26,7 @@ import sys
 from collections import deque
 
 from swell import report
-from swell.checkpoint import CheckpointManager
+from swell.checkpoint import CheckpointManager, place_of
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
@@ -165,7 +165,7 @@ def _begin(job, name):
     """Each of several loops has a folder of its own, in which a resumed run finds the end of those before."""
     if name is not None:
         _check_name(job, name)
-    if name in job._loops if name is not None else job._place() in job._loops.values():
+    if name in job._loops if name is not None else place_of(job.checkpoints) in job._loops.values():
         # It would find that end, and train nothing.
         raise RuntimeError(
             "an earlier loop of job.batches ended in this folder of checkpoints: give each of several loops a name, "

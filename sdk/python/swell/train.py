@@ -25,7 +25,7 @@ from datetime import timedelta
 from swell import random_state, report, snapshot
 from swell.batch import BatchSize
 from swell.broken import GuardedStep, StepGuard, step_of
-from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
+from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint, place_of
 from swell.env import Env
 from swell.exchange import Exchange
 from swell.memory import MemoryCopies
@@ -429,13 +429,9 @@ class Job:
 
     def _end_loop(self, name):
         """Called by `batches`. What the script shows after a loop with a name is of the next loop."""
-        self._loops[name] = self._place()
+        self._loops[name] = place_of(self.checkpoints)
         if name is not None:
             self._optimizers = []
-
-    def _place(self):
-        """The folder of the checkpoints; those in a form of the script's own may have none."""
-        return getattr(self.checkpoints, "dir", self.checkpoints)
 
     def _hold_back(self, things):
         """Called by `batches`: in a step that must be repeated, these do nothing."""
