@@ -21,6 +21,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = os.path.join(ROOT, "docs", "reference")
 GENERATED = "<!-- Written by tools/reference.py. -->\n\n"
 FRONT_ENDS = ["swell", "arena", "runai", "elasticdl", "slurm"]
+# What the index says of the pages that are not of commands.
+CONTENTS = {
+    "events.md": "the reasons of events, what they mean and what to do",
+    "manifests.md": "the fields of Swell's kinds and of the jobs that it runs",
+    "metrics.md": "what Prometheus can read",
+}
 
 
 def sources():
@@ -168,8 +174,9 @@ def events_page():
 def pages(swell):
     out = {f"commands-{one}.md": commands_page(swell, one) for one in FRONT_ENDS}
     out.update({"manifests.md": manifests_page(), "metrics.md": metrics_page(), "events.md": events_page()})
-    index = ["# Reference\n", "Generated from the program itself.\n"]
-    index += [f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in sorted(out.items())]
+    index = ["# Reference\n", "Every command, field, event and metric, as the program itself names them.\n"]
+    index += [f"- [{text.splitlines()[0].lstrip('# ')}]({name}): {CONTENTS.get(name, 'commands, flags and examples')}"
+              for name, text in sorted(out.items())]
     out["README.md"] = "\n".join(index) + "\n"
     return {name: GENERATED + text.rstrip("\n") + "\n" for name, text in out.items()}
 

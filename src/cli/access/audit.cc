@@ -43,7 +43,7 @@ class AuditAction final : public Action {
     flags.Text("--resource", &resource_, "RESOURCE", "kind of object, for example pods");
     flags.Text("--name", &name_, "NAME", "requests about the object of this name");
     flags.Switch("--refused", &refused_, "only requests that failed or were refused");
-    flags.Text("--last", &last_, "DURATION", "requests of this time until now, for example 24h");
+    flags.Text("--last", &last_, "DURATION", "requests of the last DURATION, for example 24h");
     flags.Int("--limit", &limit_, "N", "how many at most, 1 to 2000 (default 200)");
     flags.Choice("-o,--output", &output_, "FORMAT", {"json"}, "output format: json");
   }

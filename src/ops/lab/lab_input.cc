@@ -48,8 +48,8 @@ void LabInput::Declare(cli::Flags& flags) {
   flags.Switch("--from-cluster", &from_cluster_,
                "play the cluster's own jobs that are over, instead of a file");
   flags.Text("--last", &last_, "SPAN",
-             "with --from-cluster: play jobs submitted in this time until now, for example 24h or "
-             "30d (default 7d)");
+             "with --from-cluster: play jobs submitted in the last SPAN, for example 24h or 30d "
+             "(default 7d)");
   flags.Text("--save-trace", &save_trace_, "FILE",
              "with --from-cluster: also write the jobs as a trace, which can be played again");
   flags.Text("--usage-namespace", &usage_namespace_, "NAME",
