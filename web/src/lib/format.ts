@@ -214,13 +214,19 @@ function withoutState(reason: string): string {
   return reason.replace(/^(\S+) cannot start: container \S+ waits with \S+: (?:Back-off pulling (?=image ))?/, '$1: ');
 }
 
+// "PyTorchJob a is suspended" -> "Suspended", where "a" is said beside it.
+function withoutSubject(said: string, subject: string): string {
+  const rest = said.slice(subject.length).replace(/^is (?=\S)/, '');
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 // A member is named without its job, which the row names: what is left has room for the cause.
 export function reasonText({ reason, name, kind }: { reason?: string | null; name: string; kind: string }): string {
   const said = withClocks(withoutState(withoutCount(reason ?? '')));
-  for (const prefix of [`${name}-`, `${kind} ${name} `]) {
-    if (said.startsWith(prefix) && said.length > prefix.length) return said.slice(prefix.length);
-  }
-  return said;
+  const member = `${name}-`;
+  if (said.startsWith(member) && said.length > member.length) return said.slice(member.length);
+  const job = `${kind} ${name} `;
+  return said.startsWith(job) && said.length > job.length ? withoutSubject(said, job) : said;
 }
 
 // Where a workload answers: "10.96.0.7:80 (http)", and the port of every node if it has one.

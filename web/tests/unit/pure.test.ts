@@ -96,7 +96,8 @@ test('what a server said becomes a sentence', () => {
 test('the reason of a row does not name its workload again', () => {
   const row = { name: 'sweep-3', kind: 'Job' };
   assert.equal(reasonText({ ...row, reason: 'sweep-3-x7 failed: exit 1' }), 'x7 failed: exit 1');
-  assert.equal(reasonText({ ...row, reason: 'Job sweep-3 is suspended' }), 'is suspended');
+  assert.equal(reasonText({ ...row, reason: 'Job sweep-3 is suspended' }), 'Suspended');
+  assert.equal(reasonText({ ...row, reason: 'Job sweep-3 has failed twice' }), 'Has failed twice');
   assert.equal(reasonText({ ...row, reason: 'sweep-30-x7 failed' }), 'sweep-30-x7 failed');
   assert.equal(reasonText({ ...row, reason: null }), '');
   const counted = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. Needs 4 GPUs; 0 free.';

@@ -177,7 +177,7 @@ void DetectScores(HostSupport& support) {
   support.scores = ScoresStay();
   if (support.isolation != Isolation::kFull || support.scores) return;
   support.missing.push_back(
-      "a pod may keep the kernel from ending it first where memory is short: swell lacks the "
+      "if memory runs out, a pod can have other processes ended before it: swell lacks the "
       "capability SYS_RESOURCE");
 }
 
