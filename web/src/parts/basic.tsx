@@ -393,8 +393,12 @@ export function Menu({
     const outside = (event: Event) => {
       if (!box.current?.contains(event.target as Node)) setOpen(false);
     };
-    document.addEventListener('pointerdown', outside);
-    return () => document.removeEventListener('pointerdown', outside);
+    // By pointer, or by Tab: a menu that the focus has left would cover the page.
+    const events = ['pointerdown', 'focusin'];
+    for (const event of events) document.addEventListener(event, outside);
+    return () => {
+      for (const event of events) document.removeEventListener(event, outside);
+    };
   }, [open]);
   const keys = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && open) {
@@ -402,11 +406,6 @@ export function Menu({
       setOpen(false);
       box.current?.querySelector('button')?.focus();
     }
-    // The browser moves the focus after this; a menu that it has left would cover the page.
-    if (event.key === 'Tab' && open)
-      setTimeout(() => {
-        if (!box.current?.contains(document.activeElement)) setOpen(false);
-      });
   };
   return (
     <div class="has-menu" ref={box} onKeyDown={keys}>

@@ -96,10 +96,10 @@ function FilterMenu<T>({
   const column = columns.find((one) => one.key === key);
   const all = column ? distinct(rows, column.state ?? column.value) : [];
   const values = all.slice(0, VALUES_MAX);
-  // The button that was pressed is gone with its list: the keyboard continues in the other one.
+  // The button that was pressed is gone with its list: the keyboard continues in the other one, at once.
   const start = useRef<HTMLButtonElement>(null);
   const before = useRef(key);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current !== key) start.current?.focus();
     before.current = key;
   }, [key]);
