@@ -393,11 +393,15 @@ export function Menu({
     const outside = (event: Event) => {
       if (!box.current?.contains(event.target as Node)) setOpen(false);
     };
-    // By pointer, or by Tab: a menu that the focus has left would cover the page.
-    const events = ['pointerdown', 'focusin'];
-    for (const event of events) document.addEventListener(event, outside);
+    // A menu that the focus has left would cover the page. A press on its text gives the focus to what it is in.
+    const left = (event: Event) => {
+      if (!(event.target as Node).contains(box.current)) outside(event);
+    };
+    document.addEventListener('pointerdown', outside);
+    document.addEventListener('focusin', left);
     return () => {
-      for (const event of events) document.removeEventListener(event, outside);
+      document.removeEventListener('pointerdown', outside);
+      document.removeEventListener('focusin', left);
     };
   }, [open]);
   const keys = (event: KeyboardEvent) => {
