@@ -11,6 +11,7 @@
 #include "jobs/crons/cron_run.h"
 #include "jobs/pass/job_members.h"
 #include "jobs/progress/progress_reader.h"
+#include "json/path_search.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
@@ -177,36 +178,17 @@ Status CheckVariables(const JobKind& kind, const json::Value& job, const JobSpec
   return Status::Ok();
 }
 
-// Where the object names the class, as "high" or for a part of the members: "high=0.5". Appends the
-// path; false if it is nowhere, as the class of a kind whose jobs all have the same.
-bool FindClassField(const json::Value& in, std::string_view name, int depth, std::string& path) {
+// Where the job names the class, as "high" or for a part of the members: "high=0.5". "spec" if it
+// is nowhere, as the class of a kind whose jobs all have the same.
+std::string ClassField(const json::Value& job, std::string_view name) {
   constexpr int kDepthMax = 16;
-  if (depth > kDepthMax) return false;
-  const size_t size = path.size();
-  const auto leads = [&](std::string step, const json::Value& to) {
-    path += step;
-    if (FindClassField(to, name, depth + 1, path)) return true;
-    path.resize(size);
-    return false;
+  const auto names = [name](std::string_view key, const json::Value& value) {
+    if (!value.is_string() || (key != "priorityClass" && key != "priorityClassName")) return false;
+    const std::string_view text = json::View(value.get_string());
+    return text.substr(0, text.find('=')) == name;
   };
-  if (in.is_array()) {
-    const json::Array& items = in.get_array();
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (leads(StrCat("[", i, "]"), items[i])) return true;
-    }
-  } else if (in.is_object()) {
-    for (const auto& [key, value] : in.get_object()) {
-      const std::string_view field(key.data(), key.size());
-      if (value.is_string() && (field == "priorityClass" || field == "priorityClassName")) {
-        const std::string_view text = json::View(value.get_string());
-        if (text.substr(0, text.find('=')) != name) continue;
-        path += StrCat(".", field);
-        return true;
-      }
-      if (leads(StrCat(".", field), value)) return true;
-    }
-  }
-  return false;
+  const auto path = json::FindPathOf(api::Spec(job), kDepthMax, names);
+  return path ? StrCat("spec.", *path) : "spec";
 }
 
 }  // namespace
@@ -342,9 +324,7 @@ std::vector<api::FieldError> JobRules::CheckClasses(
   for (const std::string& name : ClassesIn(kind, object)) {
     if (exists(name)) continue;
     if (old != nullptr && ClassesIn(kind, *old).contains(name)) continue;
-    std::string field = "spec";
-    FindClassField(api::Spec(object), name, 0, field);
-    const Status wrong = WrongText(field, name, NoSuchClass(name));
+    const Status wrong = WrongText(ClassField(object, name), name, NoSuchClass(name));
     for (const StatusCause& cause : wrong.details().causes) {
       errors.push_back({cause.reason, cause.field, cause.message});
     }

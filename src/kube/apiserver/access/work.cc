@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "json/path_search.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/code_keys.h"
 #include "kube/api/meta/meta.h"
@@ -46,32 +47,6 @@ void Collect(Value& value, int depth, std::vector<Value*>& found) {
     }
     Collect(item, depth + 1, found);
   }
-}
-
-// Appends the path to `part`; false if it is not there.
-bool FindPath(const json::Value& in, const json::Value& part, int depth, std::string& path) {
-  if (&in == &part) return true;
-  // Templates of a Cron's job are below the path to that job.
-  if (depth > 2 * kTemplateDepthMax) return false;
-  const size_t size = path.size();
-  auto leads = [&](std::string step, const json::Value& to) {
-    path += step;
-    if (FindPath(to, part, depth + 1, path)) return true;
-    path.resize(size);
-    return false;
-  };
-  if (in.is_array()) {
-    const json::Array& items = in.get_array();
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (leads(StrCat("[", i, "]"), items[i])) return true;
-    }
-  } else if (in.is_object()) {
-    for (const auto& [key, value] : in.get_object()) {
-      const std::string_view name(key.data(), key.size());
-      if (leads(StrCat(path.empty() ? "" : ".", name), value)) return true;
-    }
-  }
-  return false;
 }
 
 void DropIfNumber(json::Object& fields, std::string_view name) {
@@ -240,9 +215,11 @@ bool TakesRuntime(Work work, const json::Value& object) {
 }
 
 std::string PathOfTemplate(const json::Value& object, const json::Value& pods) {
-  std::string path;
-  FindPath(object, pods, 0, path);
-  return path;
+  // Templates of a Cron's job are below the path to that job.
+  const auto is_it = [&pods](std::string_view, const json::Value& value) {
+    return &value == &pods;
+  };
+  return json::FindPathOf(object, 2 * kTemplateDepthMax, is_it).value_or("");
 }
 
 bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
