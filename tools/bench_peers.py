@@ -7,10 +7,7 @@ figures, and says what is not the same in all.
 import json
 import math
 import os
-import shutil
 import ssl
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,18 +15,11 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 
-from bench_cluster import BIN, cpu_seconds
-from bench_kubernetes import Kubernetes, end, kubernetes_programs, wait
+from bench_cluster import cpu_seconds
+from bench_kubernetes import Kubernetes, kubernetes_programs, wait
+from bench_peer_systems import GPUS, JOBS, PODS, Swell, all_systems, pod
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "kubernetes"))
-
-import operators  # noqa: E402
-import support  # noqa: E402
-
-GPUS = 10  # of each node
 LIMIT = 900  # seconds for one load
-PODS = "/api/v1/namespaces/bench/pods"
-JOBS = "/apis/batch/v1/namespaces/bench/jobs"
 GATES = "GenericWorkload=true"
 VERSION = "1.37.2"
 
@@ -48,125 +38,6 @@ class Size:
 
 QUICK = Size(nodes=50, gangs=(8, 64), reclaiming=100)
 FULL = Size(nodes=500, gangs=(8, 64, 1_000), reclaiming=1_000)
-
-
-# --- The systems ---------------------------------------------------------------------------------
-
-
-def pod(name, scheduler, labels, **spec):
-    container = {"name": "main", "image": "busybox",
-                 "resources": {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": "100m"}}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "bench", **labels}},
-            "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container], **spec}}
-
-
-class Peer:
-    """One system: how it is started, and how pods, gangs and their priorities are said to it."""
-
-    name = scheduler = None
-    missing = ""  # what it lacks here, in words
-
-    def version(self, plane):
-        raise NotImplementedError
-
-    def start(self, plane):
-        """Starts it, and waits until it places pods. Returns the process ids whose time and memory count."""
-        raise NotImplementedError
-
-    def stop(self):
-        pass
-
-    def single(self, name):
-        return [(PODS, pod(name, self.scheduler, {}))]
-
-    def gang(self, name, size, priority):
-        """Requests that create it: its pods begin with NAME and a dash."""
-        raise NotImplementedError
-
-
-class Swell(Peer):
-    name, scheduler = "Swell", "swell"
-    groups = "/apis/swell.dev/v1/namespaces/bench/podgroups"
-
-    def version(self, plane):
-        return subprocess.run([BIN / "swell", "--version"], text=True, capture_output=True).stdout.split()[-1]
-
-    def start(self, plane):
-        self.process = plane.start("controller", "--log-level", "error", "--metrics-address", "none",
-                                   ready="Scheduling for")
-        return [self.process.pid]
-
-    def stop(self):
-        end(self.process)
-
-    def gang(self, name, size, priority):
-        group = {"apiVersion": "swell.dev/v1", "kind": "PodGroup", "metadata": {"name": name},
-                 "spec": {"podSets": [{"name": "all", "minMember": size}], "priorityClassName": priority}}
-        labels = {"swell.dev/pod-group": name, "swell.dev/pod-set": "all"}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, labels, priorityClassName=priority))
-                                         for i in range(size)]
-
-
-class KubeScheduler(Peer):
-    """With its own gangs, and without the limit on its requests."""
-
-    name, scheduler = "kube-scheduler", "default-scheduler"
-    groups = "/apis/scheduling.k8s.io/v1beta1/namespaces/bench/podgroups"
-
-    def version(self, plane):
-        return json.loads(plane.kubectl("get", "--raw", "/version"))["gitVersion"].lstrip("v")
-
-    def start(self, plane):
-        self.plane = plane
-        plane.cluster("up", "--scheduler", "--scheduler-qps", "5000", *plane.flags)
-        return [int(Path(f"{plane.run_dir}/kube-scheduler.pid").read_text())]
-
-    def stop(self):
-        self.plane.cluster("kill", "kube-scheduler")
-
-    def gang(self, name, size, priority):
-        group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": name},
-                 "spec": {"schedulingPolicy": {"gang": {"minCount": size}}, "priorityClassName": priority}}
-        member = {"schedulingGroup": {"podGroupName": name}, "priorityClassName": priority}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, {}, **member)) for i in range(size)]
-
-
-class Kueue(KubeScheduler):
-    """In front of kube-scheduler. It admits Jobs whole, by a quota of all GPUs; the Job's controller makes the pods."""
-
-    name = "Kueue"
-
-    def __init__(self):
-        self.program = Path(os.environ.get("PEERS_BIN_DIR", ""), "kueue")
-        if not os.access(self.program, os.X_OK):
-            self.missing = "PEERS_BIN_DIR has no program kueue"
-
-    def version(self, plane):
-        return operators.KUEUE.version
-
-    def start(self, plane):
-        os.environ["KUBECONFIG"] = str(plane.kubeconfig)  # for the kubectl of the tests
-        self.running = operators.Running(support.Bench(), operators.KUEUE, self.program).__enter__()
-        plane.create(*operators.kueues_queue("bench", plane.nodes * GPUS,
-                                             preemption={"withinClusterQueue": "LowerPriority"}))
-        return [*super().start(plane), self.running.process.process.pid]
-
-    def stop(self):
-        super().stop()
-        self.running.__exit__()
-        shutil.rmtree(self.running.bench.work)
-
-    def single(self, name):
-        return self.gang(name, 1, "low")
-
-    def gang(self, name, size, priority):
-        template = pod(name, self.scheduler, {}, priorityClassName=priority)
-        job = {"apiVersion": "batch/v1", "kind": "Job",
-               "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "all"}},
-               "spec": {"parallelism": size, "completions": size, "suspend": True,
-                        "template": {"metadata": {"labels": template["metadata"]["labels"]},
-                                     "spec": template["spec"]}}}
-        return [(JOBS, job)]
 
 
 # --- Where they run ------------------------------------------------------------------------------
@@ -207,9 +78,9 @@ class Plane(Kubernetes):
     def api_pid(self):
         return int(Path(f"{self.run_dir}/kube-apiserver.pid").read_text())
 
-    def clear(self):
+    def clear(self, peer):
         """Deletes all pods, who makes them, and their groups, and waits until they are gone."""
-        paths = (JOBS, PODS, Swell.groups, KubeScheduler.groups)
+        paths = [path for path in (JOBS, PODS, peer.groups) if path]
         for path in paths:
             self._delete_all(path)
         # Groups of Kubernetes keep their names until their pods are gone.
@@ -446,7 +317,7 @@ def measure(peer, size):
             for gang in (1, *size.gangs):
                 note(f"gangs of {gang}" if gang > 1 else "single pods",
                      place(plane, peer, pids, [gang] * (size.pods // gang)))
-                plane.clear()
+                plane.clear(peer)
             note("reclaim", reclaim(plane, peer, pids, size))
             memory = sum(map(peak_mb, pids))
         finally:
@@ -504,17 +375,14 @@ def judge(report, size, bare, results):
     report.add("pods that Swell preempted in vain", gone.idle, "", 0)
 
 
-PEERS = (Swell(), KubeScheduler(), Kueue())
-
-
-def run(report, quick, peers=PEERS):
+def run(report, quick):
     if not kubernetes_programs(VERSION):
         return
     size = QUICK if quick else FULL
     bare = measure_bare(size)
     results = {}
     print(HEADER, flush=True)
-    for peer in peers:
+    for peer in all_systems():
         if peer.missing:
             print(f"  ({peer.name} is left out: {peer.missing})")
             continue

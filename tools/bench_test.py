@@ -260,27 +260,37 @@ class Parts(unittest.TestCase):
         self.assertIn("17/500", peers.row("slow 1", "single pods", results["slow"][1]["single pods"], 90))
 
     def test_gangs_of_peers_are_whole(self):
-        peers = MODULES["bench_peers"]
-        for peer in (peers.Swell(), peers.KubeScheduler()):
+        peers, systems = MODULES["bench_peers"], MODULES["bench_peer_systems"]
+        for peer in (systems.Swell(), systems.KubeScheduler(), systems.Volcano(), systems.Kai()):
             (path, group), *members = peer.gang("g", 3, "low")
-            self.assertTrue(path.endswith("/podgroups"), path)
-            sets = group["spec"].get("podSets") or [group["spec"]["schedulingPolicy"]["gang"]]
-            self.assertEqual([one.get("minMember", one.get("minCount")) for one in sets], [3])
+            self.assertEqual(path, peer.groups)
+            spec = group["spec"]
+            least = spec.get("podSets", [spec.get("schedulingPolicy", {}).get("gang", spec)])[0]
+            self.assertEqual(least.get("minMember", least.get("minCount")), 3)
+            self.assertEqual(spec["priorityClassName"], "low")
             self.assertEqual([one["metadata"]["name"] for _, one in members], ["g-0", "g-1", "g-2"])
             self.assertEqual({peers.gang_of(one["metadata"]["name"]) for _, one in members}, {"g"})
+            self.assertEqual({one["spec"]["schedulerName"] for _, one in members}, {peer.scheduler})
 
     def test_a_gang_of_kueue_is_a_job_in_its_queue(self):
-        peers = MODULES["bench_peers"]
-        [(path, job)] = peers.Kueue().gang("g", 3, "low")
+        peers, systems = MODULES["bench_peers"], MODULES["bench_peer_systems"]
+        [(path, job)] = systems.Kueue().gang("g", 3, "low")
         self.assertTrue(path.endswith("/jobs"), path)
         self.assertEqual((job["spec"]["parallelism"], job["spec"]["completions"], job["spec"]["suspend"]), (3, 3, True))
         self.assertEqual(job["spec"]["template"]["spec"]["priorityClassName"], "low")
         self.assertEqual(peers.gang_of(f"{job['metadata']['name']}-x7k2p"), "g")
 
-    def test_a_peer_without_its_program_is_left_out(self):
-        peers = MODULES["bench_peers"]
-        with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ, {"PEERS_BIN_DIR": empty}):
-            self.assertEqual(peers.Kueue().missing, "PEERS_BIN_DIR has no program kueue")
+    def test_a_peer_without_its_programs_is_left_out(self):
+        systems = MODULES["bench_peer_systems"]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"PEERS_BIN_DIR": folder}):
+            self.assertEqual(systems.Kueue().missing, "PEERS_BIN_DIR has no program kueue")
+            self.assertEqual(systems.Volcano().missing,
+                             "PEERS_BIN_DIR/volcano has no vc-controller-manager, vc-scheduler, crds, version")
+            home = Path(folder, "volcano")
+            (home / "crds").mkdir(parents=True)
+            for name in ("version", *systems.Volcano.commands):
+                (home / name).touch(mode=0o755)
+            self.assertEqual(systems.Volcano().missing, "")
 
     def test_stalls_of_an_elastic_job(self):
         elastic = MODULES["bench_elastic"]
