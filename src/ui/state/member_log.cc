@@ -53,12 +53,27 @@ WallTime Since(const json::Value& pod, std::string_view state, WallTime now) {
   return std::min(now, api::StartTime(pod).value_or(now));
 }
 
+// Empty: the pod is nobody's.
+std::string KeyOf(const json::Value& pod) {
+  const auto owner = api::ControllerOf(pod);
+  if (!owner) return "";
+  const std::string end = StrCat("-", api::Label(pod, "pod-template-hash"));
+  if (owner->kind != "ReplicaSet" || end.size() == 1 || !owner->name.ends_with(end)) {
+    return owner->uid;
+  }
+  return DeploymentLogKey(api::Namespace(pod),
+                          owner->name.substr(0, owner->name.size() - end.size()));
+}
+
 }  // namespace
 
-JobLog* MemberLog::LogOf(const json::Value& pod, WallTime now) {
-  const auto owner = api::ControllerOf(pod);
-  if (!owner) return nullptr;
-  JobLog& log = jobs_[owner->uid];
+std::string DeploymentLogKey(std::string_view ns, std::string_view name) {
+  return StrCat(ns, "/", name);
+}
+
+JobLog* MemberLog::LogOf(const std::string& key, WallTime now) {
+  if (key.empty()) return nullptr;
+  JobLog& log = jobs_[key];
   log.changed = now;
   if (jobs_.size() > kJobsMax) {
     const auto quiet = std::min_element(
@@ -67,12 +82,13 @@ JobLog* MemberLog::LogOf(const json::Value& pod, WallTime now) {
     changed_.insert(quiet->first);
     jobs_.erase(quiet);
   }
-  const auto found = jobs_.find(owner->uid);
+  const auto found = jobs_.find(key);
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
 void MemberLog::OnPod(const json::Value& pod, WallTime now) {
-  JobLog* const log = LogOf(pod, now);
+  const std::string key = KeyOf(pod);
+  JobLog* const log = LogOf(key, now);
   if (log == nullptr) return;
   const std::string_view state = StateOf(*log, pod);
   const std::string_view uid = api::Uid(pod);
@@ -82,14 +98,14 @@ void MemberLog::OnPod(const json::Value& pod, WallTime now) {
     const WallTime since = seen ? now : Since(pod, state, now);
     const WallTime from = open != nullptr ? std::max(open->from, since) : since;
     if (open != nullptr) open->to = from;
-    changed_.insert(std::string(api::ControllerOf(pod)->uid));
+    changed_.insert(key);
     if (!state.empty()) {
       log->spans.push_back(
           {std::string(api::Name(pod)), std::string(uid), std::string(state), from, std::nullopt});
     }
     if (log->spans.size() > kSpansMax) log->spans.pop_front();
   }
-  if (NoteCheckpoint(*log, pod)) changed_.insert(std::string(api::ControllerOf(pod)->uid));
+  if (NoteCheckpoint(*log, pod)) changed_.insert(key);
 }
 
 bool MemberLog::NoteCheckpoint(JobLog& log, const json::Value& pod) {
@@ -103,25 +119,26 @@ bool MemberLog::NoteCheckpoint(JobLog& log, const json::Value& pod) {
 }
 
 void MemberLog::OnPodGone(const json::Value& last, WallTime now) {
-  JobLog* const log = LogOf(last, now);
+  const std::string key = KeyOf(last);
+  JobLog* const log = LogOf(key, now);
   if (log == nullptr) return;
   MemberSpan* const open = OpenSpan(*log, api::Uid(last));
   if (open == nullptr) return;
   open->to = now;
-  changed_.insert(std::string(api::ControllerOf(last)->uid));
+  changed_.insert(key);
 }
 
-const JobLog* MemberLog::Find(std::string_view job_uid) const {
-  const auto found = jobs_.find(job_uid);
+const JobLog* MemberLog::Find(std::string_view key) const {
+  const auto found = jobs_.find(key);
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
 std::set<std::string> MemberLog::TakeChanged() { return std::exchange(changed_, {}); }
 
-void MemberLog::Restore(const std::string& job_uid, std::string_view text) {
-  if (jobs_.size() >= kJobsMax || jobs_.contains(job_uid)) return;
+void MemberLog::Restore(const std::string& key, std::string_view text) {
+  if (jobs_.size() >= kJobsMax || jobs_.contains(key)) return;
   JobLog log = JobLogOf(text);
-  if (!log.spans.empty()) jobs_[job_uid] = std::move(log);
+  if (!log.spans.empty()) jobs_[key] = std::move(log);
 }
 
 void MemberLog::CloseUnseen(const std::set<std::string, std::less<>>& pod_uids, WallTime until) {

@@ -38,6 +38,10 @@ struct JobLog {
   WallTime changed;
 };
 
+// By which the log of a Deployment's pods is kept. They belong to ReplicaSets, which come and go
+// with each update; the pods of all others belong to the job itself, whose uid is the key.
+std::string DeploymentLogKey(std::string_view ns, std::string_view name);
+
 class MemberLog {
  public:
   static constexpr size_t kJobsMax = 2000;
@@ -46,22 +50,22 @@ class MemberLog {
 
   void OnPod(const json::Value& pod, WallTime now);
   void OnPodGone(const json::Value& last, WallTime now);
-  // Null: nothing is known of the job of that uid.
-  const JobLog* Find(std::string_view job_uid) const;
+  // Null: nothing is known of the job of that key.
+  const JobLog* Find(std::string_view key) const;
 
   // The jobs of which something changed since the last call, those that gave way included.
   std::set<std::string> TakeChanged();
   // What an earlier process knew of a job; before the first pod is seen. Nonsense is left out.
-  void Restore(const std::string& job_uid, std::string_view text);
+  void Restore(const std::string& key, std::string_view text);
   // After all pods were seen: what is open and of a pod that is not among them ended while nobody
   // watched, at `until` or after it.
   void CloseUnseen(const std::set<std::string, std::less<>>& pod_uids, WallTime until);
 
  private:
-  JobLog* LogOf(const json::Value& pod, WallTime now);
+  JobLog* LogOf(const std::string& key, WallTime now);
   static bool NoteCheckpoint(JobLog& log, const json::Value& pod);
 
-  std::map<std::string, JobLog, std::less<>> jobs_;  // by uid
+  std::map<std::string, JobLog, std::less<>> jobs_;  // by key
   std::set<std::string> changed_;
 };
 

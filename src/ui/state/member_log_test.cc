@@ -72,6 +72,30 @@ TEST(MemberLog, OnlyAMemberThatHadAPlaceWasPreempted) {
   EXPECT_EQ(Text(log), "a running 0..2, b preempted 0.., c queued 0..3, d queued 0..");
 }
 
+// The pod of a ReplicaSet, with the hash of its Deployment's template.
+json::Value Replica(const std::string& uid, const std::string& hash) {
+  json::Value pod = Pod(uid, "Running", "set-" + hash);
+  json::Set(pod, {"metadata", "namespace"}, "vision");
+  json::Set(pod, {"metadata", "labels", "pod-template-hash"}, hash);
+  json::Value& owner = json::FindMutable(pod, {"metadata", "ownerReferences"})->get_array()[0];
+  json::Set(owner, {"kind"}, "ReplicaSet");
+  json::Set(owner, {"name"}, StrCat("bert-", hash));
+  return pod;
+}
+
+TEST(MemberLog, AnUpdateOfADeploymentContinuesItsLog) {
+  MemberLog log;
+  log.OnPod(Replica("a", "5f"), kStart);
+  log.OnPod(Replica("b", "7c"), kStart + kMinute);
+  log.OnPodGone(Replica("a", "5f"), kStart + kMinute * 2);
+  EXPECT_EQ(Text(log, DeploymentLogKey("vision", "bert")), "a running 0..2, b running 1..");
+  // A set that no Deployment made is itself what the pods belong to.
+  json::Value alone = Replica("c", "9d");
+  alone.at_pointer("/metadata").as_object().erase("labels");
+  log.OnPod(alone, kStart);
+  EXPECT_EQ(Text(log, "set-9d"), "c running 0..");
+}
+
 TEST(MemberLog, APodThatIsStillThereContinues) {
   MemberLog log;
   log.OnPod(Pod("a", "Pending"), kStart + kMinute);

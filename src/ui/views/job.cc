@@ -98,11 +98,25 @@ json::Object Lane(const json::Value& member,
                       {"to", TimeOrNull(to)}};
 }
 
+// Null: nothing is known of it.
+const JobLog* LogOf(const cli::JobView& job, const ViewInput& input) {
+  return input.state.members().Find(IsServer(job) ? DeploymentLogKey(job.ns, job.name)
+                                                  : std::string(api::Uid(*job.object)));
+}
+
+// An earlier server may have had the same name.
+bool IsOf(const cli::JobView& job, const MemberSpan& span) {
+  return !IsServer(job) || !job.created || span.from >= *job.created;
+}
+
 // What was recorded, and runs that were over before the pages saw them: a pod that fails at once,
 // or one that came and went while no server ran.
 std::vector<MemberSpan> SpansOf(const JobLog* log, const cli::JobView& job) {
   std::vector<MemberSpan> spans;
-  if (log != nullptr) spans.assign(log->spans.begin(), log->spans.end());
+  if (log != nullptr) {
+    std::copy_if(log->spans.begin(), log->spans.end(), std::back_inserter(spans),
+                 [&job](const MemberSpan& span) { return IsOf(job, span); });
+  }
   std::set<std::string, std::less<>> ran;
   for (const MemberSpan& span : spans) {
     if (span.state == "running") ran.insert(span.uid);
@@ -215,8 +229,10 @@ JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
     // A server's pods belong to a ReplicaSet.
     for (const api::OwnerReference& owner : api::Owners(*pod)) uids.insert(owner.uid);
   }
-  if (const JobLog* log = input.state.members().Find(api::Uid(*job.object))) {
-    for (const MemberSpan& span : log->spans) uids.insert(span.uid);
+  if (const JobLog* log = LogOf(job, input)) {
+    for (const MemberSpan& span : log->spans) {
+      if (IsOf(job, span)) uids.insert(span.uid);
+    }
   }
   struct Found {
     cli::EventView view;
@@ -346,8 +362,10 @@ Result<json::Value> JobPageView(const ViewInput& input) {
     members.back().get_object()["straggler"] = IsStraggler(job, api::Name(*pod));
   }
   json::Array checkpoints;
-  const JobLog* const log = input.state.members().Find(api::Uid(*job.object));
+  const JobLog* const log = LogOf(job, input);
   Timeline timeline = TimelineOf(SpansOf(log, job), job);
+  // The pods of a server come and go one by one.
+  if (IsServer(job)) timeline.attempts.clear();
   if (log != nullptr) {
     for (const auto& one : log->checkpoints) {
       checkpoints.push_back(json::Object{{"time", api::FormatTime(one.time)}, {"step", one.step}});

@@ -88,9 +88,10 @@ TEST_F(JobPageTest, AServerIsAWorkloadWithItsPodsAndItsAddress) {
   deploy("bert-v1", R"({"servingName":"bert","servingType":"custom-serving"})", 2);
   deploy("other", "{}", 1);
   Create("/api/v1/namespaces/vision/pods",
-         R"({"metadata":{"name":"bert-v1-x","labels":{"app":"bert-v1"}},"spec":{"nodeName":)"
-         R"("node-1","containers":[{"name":"c","image":"i","resources":{"limits":)"
-         R"({"nvidia.com/gpu":"1"}}}]}})");
+         R"({"metadata":{"name":"bert-v1-x","labels":{"app":"bert-v1","pod-template-hash":"5f"},)"
+         R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"bert-v1-5f",)"
+         R"("controller":true,"uid":"r"}]},"spec":{"nodeName":"node-1","containers":[{"name":"c",)"
+         R"("image":"i","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
   Status("/api/v1/namespaces/vision/pods/bert-v1-x", R"({"status":{"phase":"Running"}})");
   const auto serve = [this](const std::string& name, const std::string& spec) {
     Create("/api/v1/namespaces/vision/services",
@@ -112,6 +113,11 @@ TEST_F(JobPageTest, AServerIsAWorkloadWithItsPodsAndItsAddress) {
   EXPECT_EQ(json::GetString(page, {"summary", "status"}), "Running");
   EXPECT_EQ(json::GetString(page, {"summary", "workload"}), "inference");
   EXPECT_EQ(json::GetArray(page, {"members"}).size(), 1U);
+  const json::Array& lanes = json::GetArray(page, {"timeline"});
+  ASSERT_EQ(lanes.size(), 2U) << json::Print(page);
+  EXPECT_EQ(json::GetString(lanes[0], {"member"}), "bert-v1-x");
+  EXPECT_EQ(json::GetString(lanes[0], {"state"}), "running");
+  EXPECT_TRUE(json::GetArray(page, {"attempts"}).empty()) << "pods of servers come and go";
   EXPECT_FALSE(json::GetBool(page, {"actions", "suspend"}));
   EXPECT_TRUE(json::GetBool(page, {"actions", "scale"}));
   const json::Array& addresses = json::GetArray(page, {"addresses"});
