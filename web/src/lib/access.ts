@@ -1,6 +1,7 @@
 // What the user may do, as the API server says it; each answer is kept for a minute.
 import { signal, type Signal } from '@preact/signals';
 import { kube, session } from './api.ts';
+import type { ProjectRow } from './types.ts';
 
 export interface Wanted {
   verb: string;
@@ -59,4 +60,15 @@ export function may(
     void ask(key, wanted, answer);
   }
   return found.answer.value;
+}
+
+// The projects in which the user may make workloads. Whoever may make them makes pods there, and sees them: other
+// projects are not asked about.
+export function ownProjects(rows: ProjectRow[]): ProjectRow[] {
+  const leaves = rows.filter((row) => row.namespace);
+  const everywhere = may('create', 'swell.dev', 'trainingjobs');
+  if (everywhere !== false) return everywhere ? leaves : [];
+  return leaves.filter(
+    (row) => row.running !== null && may('create', 'swell.dev', 'trainingjobs', row.namespace ?? ''),
+  );
 }

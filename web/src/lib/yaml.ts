@@ -17,8 +17,14 @@ function headOf(text: string): string {
   return text.endsWith('\n') ? '|' : '|-';
 }
 
-function block(text: string, indent: string): string | null {
-  if (!text.includes('\n') || /[^\x20-\x7e\n\t\u00a0-\uffff]/.test(text) || /^\s/.test(text)) return null;
+function block(text: unknown, indent: string): string | null {
+  if (
+    typeof text !== 'string' ||
+    !text.includes('\n') ||
+    /[^\x20-\x7e\n\t\u00a0-\uffff]/.test(text) ||
+    /^\s/.test(text)
+  )
+    return null;
   const lines = text.replace(/\n$/, '').split('\n');
   return `${headOf(text)}\n${lines.map((line) => (line ? indent + line : '')).join('\n')}`;
 }
@@ -37,7 +43,7 @@ function write(value: unknown, indent: string): string {
           const inner = write(item, `${indent}  `);
           return `${indent}- ${inner.slice(indent.length + 2)}`;
         }
-        return `${indent}- ${isEmpty(item) ? emptyText(item) : scalar(item)}`;
+        return `${indent}- ${isEmpty(item) ? emptyText(item) : (block(item, `${indent}  `) ?? scalar(item))}`;
       })
       .join('\n');
   }
@@ -49,11 +55,7 @@ function write(value: unknown, indent: string): string {
         if (isEmpty(item)) return `${name} ${emptyText(item)}`;
         return `${name}\n${write(item, Array.isArray(item) ? indent : `${indent}  `)}`;
       }
-      if (typeof item === 'string') {
-        const text = block(item, `${indent}  `);
-        if (text) return `${name} ${text}`;
-      }
-      return `${name} ${scalar(item)}`;
+      return `${name} ${block(item, `${indent}  `) ?? scalar(item)}`;
     })
     .join('\n');
 }

@@ -14,6 +14,8 @@ import { Icon } from './icons.tsx';
 const ROW = 20;
 const OVERSCAN = 20;
 const AT_END_PX = 60; // nearer than this, the box is at its end
+const LEAST_PX = 260; // of the box's height
+const BELOW_PX = 64; // the count of the lines, and the page's end
 
 // A line, or where another log begins.
 type Item = { line: LogLine } | { part: LogPart };
@@ -177,6 +179,13 @@ function useSight(items: Item[], follow: boolean, unfollow: () => void) {
     const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + OVERSCAN;
     setRange([Math.max(0, first), last]);
   };
+  // As high as leaves its end in sight below what the page has above it.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const top = Math.round(element.getBoundingClientRect().top + window.scrollY);
+    element.style.height = `max(${LEAST_PX}px, calc(100dvh - ${top + BELOW_PX}px))`;
+  });
   useLayoutEffect(() => {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
     measure();

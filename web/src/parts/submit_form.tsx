@@ -1,6 +1,7 @@
 // Submitting a workload: the form, then the manifest and what the scheduler would do with it.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { ownProjects } from '../lib/access.ts';
 import { ApiError, errorText, json, kube, objectPath } from '../lib/api.ts';
 import {
   TYPES,
@@ -101,8 +102,8 @@ interface FieldsProps {
 }
 
 function NameFields({ form, set, wrongs, projects }: FieldsProps & { projects: ProjectRow[] }) {
-  const leaves = projects.filter((row) => row.namespace);
-  const namespaceOf = (project: string) => leaves.find((row) => row.name === project)?.namespace ?? '';
+  const noneText = form.namespace && !form.project ? `none: namespace ${form.namespace}` : 'choose a project';
+  const namespaceOf = (project: string) => projects.find((row) => row.name === project)?.namespace ?? '';
   return (
     <div class="fields">
       <TextField
@@ -118,7 +119,7 @@ function NameFields({ form, set, wrongs, projects }: FieldsProps & { projects: P
         name="spec.project"
         value={form.project}
         wrongs={wrongs}
-        options={[['', 'choose a project'], ...leaves.map((row): [string, string] => [row.name, row.name])]}
+        options={[['', noneText], ...projects.map((row): [string, string] => [row.name, row.name])]}
         onChange={(project) => set({ project, namespace: namespaceOf(project) })}
       />
     </div>
@@ -150,7 +151,8 @@ function ProgramFields({ form, set, wrongs }: FieldsProps) {
         onInput={(command) => set({ command })}
         wrongs={wrongs}
         placeholder="python train.py"
-        help="A shell command line. If empty, the image’s own command runs."
+        area={2}
+        help="It is run by a shell, and may have several lines. If empty, the image’s own command runs."
       />
     </>
   );
@@ -292,7 +294,16 @@ function Fields({ projects, server, ...props }: FieldsProps & { projects: Projec
   );
 }
 
-export function Plan({ plan, error }: { plan?: PlanData; error?: string }) {
+// `hidden`: the user may not read all that the scheduler decides on.
+export function Plan({ plan, error, hidden }: { plan?: PlanData; error?: string; hidden?: boolean }) {
+  if (hidden) {
+    return (
+      <Notice>
+        <strong>The manifest is valid.</strong> Where the workload would start depends on everybody’s workloads, and
+        only users who can read the whole cluster see that. Once it is submitted, its page says why it waits.
+      </Notice>
+    );
+  }
   if (error) return <Notice tone="bad">The plan could not be made: {error}</Notice>;
   if (!plan) return <Skeleton lines={3} />;
   const displaced = (plan.displaces ?? []).map(
@@ -421,7 +432,7 @@ function Review({ yaml, setYaml, plan }: { yaml: string; setYaml: (yaml: string)
 // The plan for a manifest that the server has checked.
 function usePlan() {
   const [plan, setPlan] = useState<PlanData>();
-  const [error, setError] = useState('');
+  const [error, setError] = useState<unknown>();
   const [checked, setChecked] = useState(''); // the manifest that the plan is for
   // The server reads the YAML and checks it, as it would when the workload is made.
   const dryRun = async (text: string): Promise<void> => {
@@ -429,16 +440,17 @@ function usePlan() {
     const object = await kube.create<KubeObject>(path, text, 'application/yaml');
     setChecked(text);
     setPlan(undefined);
-    setError('');
-    json<PlanData>('POST', '/ui/api/plan', { body: asManifest(object) }).then(setPlan, (wrong: unknown) =>
-      setError(errorText(wrong)),
-    );
+    setError(undefined);
+    json<PlanData>('POST', '/ui/api/plan', { body: asManifest(object) }).then(setPlan, setError);
   };
-  return { checked, dryRun, shown: <Plan plan={plan} error={error} /> };
+  const hidden = error instanceof ApiError && error.status === 403;
+  const shown = <Plan plan={plan} error={error === undefined ? undefined : errorText(error)} hidden={hidden} />;
+  return { checked, dryRun, shown };
 }
 
 export function SubmitForm({ done, manifest }: { done: () => void; manifest?: string }) {
-  const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
+  const all = useView<Rows<ProjectRow>>('projects').data?.rows;
+  const projects = ownProjects(all ?? []);
   const server = useOffers();
   const [form, setForm] = useState<JobForm>(newJob());
   const [yaml, setYaml] = useState(manifest ?? '');
@@ -448,6 +460,12 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
   const plan = usePlan();
   const isChecked = yaml === plan.checked;
   const set = (change: Partial<JobForm>) => setForm((old) => ({ ...old, ...change }));
+  const only = projects.length === 1 ? projects[0] : undefined;
+  useEffect(() => {
+    if (form.project) return;
+    if (only) set({ project: only.name, namespace: only.namespace ?? '' });
+    if (all?.length === 0) set({ namespace: 'default' });
+  }, [only?.name, all?.length]);
   const work = async (run: () => Promise<void>, inForm: boolean) => {
     setBusy(true);
     try {

@@ -459,9 +459,8 @@ const TABS: [string, string][] = [
   ['events', 'Events'],
   ['yaml', 'YAML'],
 ];
-// What is recorded of jobs alone.
-const JOB_TABS = new Set(['timeline', 'throughput', 'why']);
-const tabsOf = (row: WorkloadRow) => (isDeployment(row) ? TABS.filter(([tab]) => !JOB_TABS.has(tab)) : TABS);
+// Servers train nothing.
+const tabsOf = (row: WorkloadRow) => (isDeployment(row) ? TABS.filter(([tab]) => tab !== 'throughput') : TABS);
 
 function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> }) {
   const tab = chosenTab(tabsOf(row));
@@ -533,7 +532,7 @@ export function JobPage() {
       </Head>
       {reason && (
         <Notice tone="wait">
-          {withClocks(reason)} {!isDeployment(row) && <a href={hrefOf.job(row, 'why')}>Why</a>}
+          {withClocks(reason)} <a href={hrefOf.job(row, 'why')}>Why</a>
         </Notice>
       )}
       <Summary row={row} data={data} />

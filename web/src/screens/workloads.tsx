@@ -1,11 +1,11 @@
 // All workloads: filters, order, columns, CSV, and what can be done to many at once.
-import { may } from '../lib/access.ts';
+import { may, ownProjects } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
 import { dateTime, number, preemptionsText, reasonText, runOf, span, waitOf } from '../lib/format.ts';
 import { byState, isOver } from '../lib/job_order.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
-import type { Rows, WorkloadRow } from '../lib/types.ts';
+import type { ProjectRow, Rows, WorkloadRow } from '../lib/types.ts';
 import { Age, Button, Empty, Head, JobStatus, NO_POOL, ProjectName } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
@@ -242,10 +242,13 @@ function Bulk({ chosen, clear }: { chosen: WorkloadRow[]; clear: () => void }) {
 
 export function Workloads() {
   const view = useView<Rows<WorkloadRow>>('workloads');
-  const create = may('create', 'swell.dev', 'trainingjobs');
+  const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
   const some = view.data?.rows[0];
-  // A researcher may create in the namespaces of their projects only.
-  const createSome = create || (some ? may('create', 'swell.dev', 'trainingjobs', some.namespace) : false);
+  // A researcher may create in the namespaces of their projects only; a namespace may be in no project.
+  const createSome =
+    may('create', 'swell.dev', 'trainingjobs') ||
+    ownProjects(projects).length > 0 ||
+    (some ? may('create', 'swell.dev', 'trainingjobs', some.namespace) : false);
   const make = () => open((done) => <SubmitForm done={done} />);
   return (
     <>

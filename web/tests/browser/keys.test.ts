@@ -54,7 +54,11 @@ test('a server is found among the workloads, and has the tabs and buttons of a s
   assert.equal(await page.getByRole('button', { name: /^Suspend/ }).count(), 0);
   await page.locator('.name-link').click();
   await page.waitForSelector(`h1:has-text("${row.name}")`);
-  assert.deepEqual(await texts(page, '[role=tab]'), ['Workers', 'Logs', 'Events', 'YAML']);
+  assert.deepEqual(await texts(page, '[role=tab]'), ['Timeline', 'Why', 'Workers', 'Logs', 'Events', 'YAML']);
+  await page.waitForSelector('.lanes .lane');
+  await page.getByRole('tab', { name: 'Why' }).click();
+  await page.waitForSelector('section[aria-label="What to do next"]:has-text("Nothing: the workload runs.")');
+  await page.getByRole('tab', { name: 'Workers' }).click();
   await page.waitForSelector('[aria-label=Workers] .grid-row');
   assert.deepEqual(
     (await texts(page, '.head .right button')).filter((text) => /Suspend|Copy|TensorBoard/.test(text)),

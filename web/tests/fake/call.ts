@@ -14,7 +14,7 @@ export interface Fake {
   draws: boolean; // logs that grow have a progress bar
   boards: Map<string, unknown>; // TensorBoards, by job
   opens: boolean; // whether there is a port for what pods serve
-  denied: Set<string>; // "delete trainingjobs": what the user may not do
+  denied: Set<string>; // "delete trainingjobs", "delete trainingjobs in vision": what the user may not do
   sockets: boolean; // whether WebSockets are accepted
   close: () => Promise<void>;
 }

@@ -8,8 +8,12 @@ import { PROJECT_ROUTES } from './projects.ts';
 const list = (items: unknown[]) => (call: Call) => answer(call, 200, { items });
 
 function mayDo(call: Call): void {
-  const wanted = (parsed(call).spec?.resourceAttributes ?? {}) as { verb: string; resource: string };
-  answer(call, 201, { status: { allowed: !call.fake.denied.has(`${wanted.verb} ${wanted.resource}`) } });
+  const wanted = (parsed(call).spec?.resourceAttributes ?? {}) as Record<string, string | undefined>;
+  const what = `${wanted.verb} ${wanted.resource}`;
+  const { denied } = call.fake;
+  answer(call, 201, {
+    status: { allowed: !denied.has(what) && !denied.has(`${what} in ${wanted.namespace ?? 'the cluster'}`) },
+  });
 }
 
 function audit(call: Call): void {

@@ -248,6 +248,10 @@ test('YAML quotes what would be read as something else', () => {
     toYaml({ list: [{ name: 'a', v: [1, 2] }, 'b'], text: 'one\ntwo\n' }),
     'list:\n- name: a\n  v:\n  - 1\n  - 2\n- b\ntext: |\n  one\n  two\n',
   );
+  assert.equal(
+    toYaml({ command: ['sh', '-c', 'cd /w\npython a.py'] }),
+    'command:\n- sh\n- "-c"\n- |-\n  cd /w\n  python a.py\n',
+  );
   assert.equal(toYaml({ a: undefined, b: 1 }), 'b: 1\n');
 });
 
