@@ -62,7 +62,7 @@ export function may(
   return found.answer.value;
 }
 
-// The projects in which the user may make workloads. Whoever may make them makes pods there, and sees them: other
+// The projects in which the user may make workloads. A user who may do that also sees the pods there, so other
 // projects are not asked about.
 export function ownProjects(rows: ProjectRow[]): ProjectRow[] {
   const leaves = rows.filter((row) => row.namespace);
