@@ -35,6 +35,17 @@ std::string OneOf(std::vector<std::string> choices) {
   return choices.empty() ? last : StrCat(Join(choices, ", "), " or ", last);
 }
 
+// As Go's commands read it: kubectl, Arena and Run:ai take each of these.
+std::optional<bool> ReadBool(std::string_view text) {
+  for (std::string_view yes : {"true", "True", "TRUE", "t", "T", "1"}) {
+    if (text == yes) return true;
+  }
+  for (std::string_view no : {"false", "False", "FALSE", "f", "F", "0"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
 Status Store(Flag& flag, std::string value) {
   const bool first = !flag.seen;
   flag.seen = true;
@@ -45,10 +56,12 @@ Status Store(Flag& flag, std::string value) {
     return Misuse(StrCat("--", flag.Long(), " ", Quote(value), ": expected ", what));
   };
   switch (flag.kind) {
-    case Flag::Kind::kSwitch:
-      if (value != "true" && value != "false") return wrong("true or false");
-      *static_cast<bool*>(flag.to) = (value == "true") != flag.turns_off;
+    case Flag::Kind::kSwitch: {
+      const std::optional<bool> on = ReadBool(value);
+      if (!on) return wrong("true or false");
+      *static_cast<bool*>(flag.to) = *on != flag.turns_off;
       break;
+    }
     case Flag::Kind::kText:
       if (!flag.choices.empty() &&
           std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {

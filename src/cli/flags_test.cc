@@ -57,6 +57,8 @@ TEST(FlagsTest, EmptyImpliedAndSwitchedOff) {
   EXPECT_EQ(Parse({"--dry-run=server"}).dry_run, "server");
   EXPECT_FALSE(Parse({"--wait=false"}).wait);
   EXPECT_TRUE(Parse({"--wait"}).wait);
+  EXPECT_FALSE(Parse({"--wait=False"}).wait);  // as Python's scripts print it
+  EXPECT_TRUE(Parse({"--wait=1"}).wait);
   EXPECT_EQ(Parse({"-o", "jsonpath={}"}).output, "jsonpath={}");
 }
 

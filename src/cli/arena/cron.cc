@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "base/words.h"
 #include "cli/print/text_table.h"
 #include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
@@ -224,6 +225,16 @@ class CronSuspendAction final : public Action {
   }
 };
 
+// Schedules of six fields begin with the second. Arena's guide has "0 0 22 * * ?": each day at
+// 22:00.
+std::string WithoutSeconds(const std::string& schedule) {
+  const std::vector<std::string_view> fields = SplitWords(schedule);
+  if (fields.size() != 6 || fields.front().find_first_not_of('0') != std::string_view::npos) {
+    return schedule;
+  }
+  return Join(std::vector<std::string>(fields.begin() + 1, fields.end()), " ");
+}
+
 }  // namespace
 
 void CronFlags::Declare(Flags& flags) {
@@ -255,7 +266,7 @@ Status CronFlags::Check() const {
 }
 
 json::Value CronFlags::CronOf(const json::Value& job) const {
-  json::Object spec{{"schedule", schedule_},
+  json::Object spec{{"schedule", WithoutSeconds(schedule_)},
                     {"concurrencyPolicy", concurrency_policy_},
                     {"suspend", suspend_},
                     {"historyLimit", history_limit_}};

@@ -53,6 +53,18 @@ class ArenaCronTest : public CliTest {
   }
 };
 
+TEST_F(ArenaCronTest, ASecondOfZeroIsLeftOut) {
+  // As Arena's guide has it.
+  ASSERT_EQ(SubmitNightly({"--schedule=0 0 22 * * ?"}), 0) << err_;
+  EXPECT_EQ(json::GetString(Nightly(), {"spec", "schedule"}), "0 22 * * ?");
+}
+
+// The server refuses it, and says why.
+TEST_F(ArenaCronTest, OtherSecondsStay) {
+  ASSERT_EQ(SubmitNightly({"--schedule=30 0 22 * * ?"}), 0) << err_;
+  EXPECT_EQ(json::GetString(Nightly(), {"spec", "schedule"}), "30 0 22 * * ?");
+}
+
 TEST_F(ArenaCronTest, SubmitsWhatArenaSubmits) {
   ASSERT_EQ(SubmitNightly({"--concurrency-policy=Forbid"}), 0) << err_;
   EXPECT_EQ(out_,

@@ -1,6 +1,7 @@
 #include "cli/arena/server_flags.h"
 
 #include "base/strings.h"
+#include "cli/arena/command_text.h"
 
 namespace swell::cli::arena {
 
@@ -31,7 +32,7 @@ Status ServerFlags::Fill(const std::vector<std::string>& words) {
   if (!words.empty() && !command_.empty()) {
     return Misuse("the command is given twice: as --command and as words");
   }
-  if (command_.empty()) command_ = Join(words, " ");
+  if (command_.empty()) command_ = CommandText(words);
   if (replicas < 0) return Misuse(StrCat("--replicas ", replicas, ": expected 0 or more"));
   SWELL_RETURN_IF_ERROR(FillShare());
   SWELL_RETURN_IF_ERROR(instances_.Fill(spec_));

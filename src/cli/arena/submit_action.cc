@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/arena/command_text.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/submit_warnings.h"
@@ -289,7 +290,7 @@ Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::stri
     return Misuse(StrCat("no command; use: arena ", cron_ ? "cron " : "submit ", trainer_.words[0],
                          " [flags] \"python train.py\""));
   }
-  spec_.command = {shell_, "-c", Join(words, " ")};
+  spec_.command = {shell_, "-c", CommandText(words)};
   SWELL_RETURN_IF_ERROR(instances_.Fill(spec_));
   SWELL_RETURN_IF_ERROR(FillEnd());
   spec_.arena_env = true;

@@ -1,5 +1,6 @@
 // arena submit volcanojob: a Job of Volcano with one task per image.
 #include "base/strings.h"
+#include "cli/arena/command_text.h"
 #include "cli/arena/submit_action.h"
 #include "kube/api/meta/meta.h"
 
@@ -71,7 +72,7 @@ class SubmitVolcanoAction final : public SubmitAction {
       return Misuse(StrCat("--queue ", Quote(queue_), ": expected the name of a project"));
     }
     if (queue_ != kQueueUsual) spec_.project = queue_;
-    if (!words.empty()) spec_.command = {"sh", "-c", Join(words, " ")};
+    if (!words.empty()) spec_.command = {"sh", "-c", CommandText(words)};
     spec_.image = task_images_.empty() ? "" : task_images_[0];
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
     Mark(session, 0);
