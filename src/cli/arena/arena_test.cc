@@ -136,6 +136,15 @@ TEST_F(CliTest, ArenaTopNode) {
                 "\n"
                 "Allocated/Total GPUs In Cluster:\n"
                 "4/8 (50%)\n");
+  for (const char* mode : {"e", "share"}) {
+    ASSERT_EQ(Run({"arena", "top", "node", "-m", mode}), 0) << err_;
+    EXPECT_EQ(out_.find("z-master"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("4/8 (50%)"), std::string::npos) << out_;
+  }
+  ASSERT_EQ(Run({"arena", "top", "node", "-m", "n"}), 0) << err_;
+  EXPECT_EQ(out_.find("node-1"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("z-master"), std::string::npos) << out_;
+  EXPECT_EQ(Run({"arena", "top", "node", "-m", "all"}), 2);
 }
 
 TEST_F(CliTest, ArenaTellsProgramsWhatItTellsPeople) {

@@ -69,13 +69,18 @@ class TopNodeAction final : public Action {
     flags.Switch("-d,--details", &details_, "show the pods that use GPUs");
     flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
     flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
-    flags.Text("-m,--gpu-mode", &ignored_, "MODE", "accepted for compatibility");
+    flags.Text(
+        "-m,--gpu-mode", &mode_, "MODE",
+        "nodes of this kind: n (none: without GPUs), e (exclusive) and s (share), both those "
+        "with GPUs, t (topology: none)");
     flags.Switch("--metric", &metric_, "accepted for compatibility");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
+    SWELL_RETURN_IF_ERROR(CheckMode());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ArenaNodes(session, *api, words));
+    std::erase_if(nodes, [this](const NodeView& node) { return !IsOfMode(node); });
     if (IsData(output_)) {
       session.Out(Serialise(output_, Describe(nodes)));
     } else {
@@ -85,6 +90,19 @@ class TopNodeAction final : public Action {
   }
 
  private:
+  Status CheckMode() const {
+    constexpr std::string_view kModes[] = {"",  "n",        "none", "e",    "exclusive",
+                                           "t", "topology", "s",    "share"};
+    if (std::ranges::find(kModes, mode_) != std::end(kModes)) return Status::Ok();
+    return WrongValue("--gpu-mode", mode_, {"none", "exclusive", "topology", "share"});
+  }
+  // Each GPU may be taken whole, or in parts.
+  bool IsOfMode(const NodeView& node) const {
+    if (mode_.empty()) return true;
+    if (mode_.starts_with('t')) return false;
+    return mode_.starts_with('n') == (node.gpus() == 0);
+  }
+
   static json::Value Describe(const std::vector<NodeView>& nodes) {
     json::Array all;
     for (const NodeView& node : nodes) {
@@ -159,7 +177,7 @@ class TopNodeAction final : public Action {
   }
 
   bool details_ = false, refresh_ = false, metric_ = false;
-  std::string output_, ignored_;
+  std::string output_, mode_;
 };
 
 class TopJobAction final : public Action {
