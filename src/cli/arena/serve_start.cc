@@ -344,16 +344,25 @@ class ServeTensorFlowAction final : public ServeStartAction {
         .Text("--version-policy", &policy_, "POLICY",
               "versions of the model: latest, latest:N, specific:N or all")
         .also = {"--versionPolicy"};
-    for (const char* name :
-         {"--model-config-file", "--modelConfigFile", "--monitoring-config-file"}) {
-      flags.Refuse(name, "use --config-file, and --command with its path");
-    }
+    flags
+        .Text("--model-config-file", &models_file_, "PATH",
+              "file in the container that names the models, in place of one by the flags above")
+        .also = {"--modelConfigFile"};
+    flags.Text("--monitoring-config-file", &monitoring_file_, "PATH",
+               "file in the container that says what is monitored");
   }
   Status FillCommand() override {
-    if (model_.empty()) return Misuse("--model-name is not set");
-    if (path_.empty()) return Misuse("--model-path is not set");
     spec_.command = {"tensorflow_model_server", StrCat("--port=", grpc_port_),
                      StrCat("--rest_api_port=", rest_port_)};
+    if (!monitoring_file_.empty()) {
+      spec_.command.push_back(StrCat("--monitoring_config_file=", monitoring_file_));
+    }
+    if (!models_file_.empty()) {
+      spec_.command.push_back(StrCat("--model_config_file=", models_file_));
+      return Status::Ok();
+    }
+    if (model_.empty()) return Misuse("--model-name is not set");
+    if (path_.empty()) return Misuse("--model-path is not set");
     if (policy_.empty()) {
       spec_.command.push_back(StrCat("--model_name=", model_));
       spec_.command.push_back(StrCat("--model_base_path=", path_));
@@ -385,7 +394,7 @@ class ServeTensorFlowAction final : public ServeStartAction {
                          ": expected latest, latest:N, specific:N or all"));
   }
 
-  std::string model_, path_, policy_;
+  std::string model_, path_, policy_, models_file_, monitoring_file_;
 };
 
 class ServeTritonAction final : public ServeStartAction {

@@ -153,6 +153,24 @@ TEST_F(ArenaServeTest, TensorFlowServesAModel) {
             2);
 }
 
+TEST_F(ArenaServeTest, TensorFlowReadsFilesOfTheContainer) {
+  ASSERT_EQ(Run({"arena", "serve", "tensorflow", "--name=m", "--version=1", "--model-name=mnist",
+                 "--model-path=/m", "--monitoring-config-file=/m/prometheus_config.txt"}),
+            0)
+      << err_;
+  EXPECT_EQ(CommandOf(Get(kDeployments, "m-1-tensorflow-serving")),
+            "tensorflow_model_server --port=8500 --rest_api_port=8501 "
+            "--monitoring_config_file=/m/prometheus_config.txt --model_name=mnist "
+            "--model_base_path=/m");
+  ASSERT_EQ(Run({"arena", "serve", "tensorflow", "--name=m", "--version=2",
+                 "--model-config-file=/m/models.config"}),
+            0)
+      << err_;
+  EXPECT_EQ(CommandOf(Get(kDeployments, "m-2-tensorflow-serving")),
+            "tensorflow_model_server --port=8500 --rest_api_port=8501 "
+            "--model_config_file=/m/models.config");
+}
+
 TEST_F(ArenaServeTest, CommandsForJobsPointToServers) {
   ASSERT_EQ(Serve("v1"), 0) << err_;
   EXPECT_EQ(Run({"arena", "get", "bert"}), 1);
@@ -174,8 +192,7 @@ TEST_F(ArenaServeTest, FlagsOfOlderVersionsAreKnown) {
   EXPECT_EQ(Serve("v2", {"--exposeService"}), 2);
   EXPECT_NE(err_.find("--exposeService is not supported: Swell has no Istio"), std::string::npos)
       << err_;
-  EXPECT_EQ(Run({"arena", "serve", "tf", "--name=m", "--modelConfigFile=/m"}), 2);
-  EXPECT_NE(err_.find("use --config-file"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "serve", "tf", "--name=m", "--modelConfigFile=/m"}), 0) << err_;
 }
 
 TEST_F(ArenaServeTest, TritonServesARepository) {
