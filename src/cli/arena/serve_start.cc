@@ -9,6 +9,7 @@
 #include "cli/arena/server_flags.h"
 #include "cli/arena/submit_action.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/restricted_pods.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -79,8 +80,9 @@ class ServeStartAction : public Action {
     spec_.ns = session.Namespace();
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
     SWELL_ASSIGN_OR_RETURN(const json::Value deployment, MakeDeployment());
+    std::string restricted;
     auto made =
-        api->Create(resources::kDeployments, spec_.ns, deployment, {.field_validation = "Strict"});
+        CreateDeployment(*api, spec_.ns, deployment, {.field_validation = "Strict"}, restricted);
     if (made.status().code() == Code::kAlreadyExists) return IsThere();
     if (!made.ok()) return made.status();
     if (Status rest = CreateRest(*api, **made); !rest.ok()) {
@@ -89,6 +91,7 @@ class ServeStartAction : public Action {
       return rest;
     }
     session.OutLine(StrCat(told_, "deployment.apps/", Name(), " created"));
+    if (!restricted.empty()) LogLine(session, "warn", restricted);
     Tell(session);
     return 0;
   }

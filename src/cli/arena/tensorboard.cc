@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/service_address.h"
 #include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
@@ -151,11 +152,11 @@ Status CreateService(
   return Status::Ok();
 }
 
-Status CreateDeployment(Session& session,
-                        Api& api,
-                        const PyTorchSpec& job,
-                        json::Object pod,
-                        const json::Value& owner) {
+Status CreateServer(Session& session,
+                    Api& api,
+                    const PyTorchSpec& job,
+                    json::Object pod,
+                    const json::Value& owner) {
   json::Value deployment = json::Object{
       {"apiVersion", "apps/v1"},
       {"kind", "Deployment"},
@@ -167,7 +168,8 @@ Status CreateDeployment(Session& session,
            {"selector", json::Object{{"matchLabels", LabelsOf(job.name)}}},
            {"template", json::Object{{"metadata", json::Object{{"labels", LabelsOf(job.name)}}},
                                      {"spec", std::move(pod)}}}}}};
-  auto made = api.Create(resources::kDeployments, job.ns, deployment);
+  std::string restricted;  // as the job's own pods, for which it is said
+  auto made = CreateDeployment(api, job.ns, deployment, {}, restricted);
   if (!made.ok()) return made.status();
   session.OutLine(StrCat("deployment.apps/", NameOf(job.name), " created"));
   return Status::Ok();
@@ -253,7 +255,7 @@ Status Start(Session& session,
   std::string image = tensorboard.image.empty() ? job.image : tensorboard.image;
   SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod(tensorboard, job, image));
   SWELL_RETURN_IF_ERROR(CreateService(session, api, job, made, Reach::kNodePort));
-  SWELL_RETURN_IF_ERROR(CreateDeployment(session, api, job, std::move(pod), made));
+  SWELL_RETURN_IF_ERROR(CreateServer(session, api, job, std::move(pod), made));
   Seen seen = Await(session, api, job, image);
   // Only an embedded cluster has a catalogue, and only its machine a TensorBoard to lend.
   if (seen.missing && tensorboard.image.empty() && (local || HasLocalStorage(api))) {
@@ -371,7 +373,7 @@ Result<TensorboardView> EnsureTensorboard(Session& session,
   if (!view) {
     SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod({.log_dir = log_dir}, job, job.image));
     SWELL_RETURN_IF_ERROR(made(CreateService(session, api, job, owner, reach)));
-    SWELL_RETURN_IF_ERROR(made(CreateDeployment(session, api, job, std::move(pod), owner)));
+    SWELL_RETURN_IF_ERROR(made(CreateServer(session, api, job, std::move(pod), owner)));
     view = ViewTensorboard(session, api, job.ns, job.name);
     if (!view) return Status(Code::kConflict, "TensorBoard was removed meanwhile; try again");
   } else if (view->missing && view->image == job.image && HasLocalStorage(api)) {

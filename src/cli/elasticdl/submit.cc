@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/restricted_pods.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -65,6 +66,7 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
     SWELL_RETURN_IF_ERROR(CheckPriorities(*api));
     SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));
+    if (!restricted_.empty()) session.ErrLine(StrCat(restricted_, "."));
     TellWithoutEffect(session);
     session.OutLine(StrCat("ElasticDL job ", flags_.name,
                            " was successfully submitted. The master pod is: elasticdl-master-",
@@ -416,7 +418,8 @@ class SubmitAction final : public Action {
           api.Create(client::resources::kConfigMaps, flags_.ns, MakeModelMap(flags_, parts));
       if (!made.ok()) return made.status();
     }
-    auto created = api.Create(jobs, flags_.ns, job, {.field_validation = "Strict"});
+    auto created =
+        CreateJob(api, jobs, flags_.ns, job, {.field_validation = "Strict"}, restricted_, "");
     if (!created.ok()) {
       if (!parts.empty()) {
         // What the server says of the job matters more than what it says of the clean-up.
@@ -448,6 +451,7 @@ class SubmitAction final : public Action {
   JobFlags flags_;
   std::deque<Passed> passed_;      // addresses of its members are given away
   std::deque<Accepted> accepted_;  // likewise
+  std::string restricted_;         // what was written into its pods for the namespace's level
   std::optional<std::string> yaml_, use_async_, modulate_, fault_tolerance_;
   std::string training_data_, validation_data_, prediction_data_;
   int64_t minibatch_ = kMinibatchUsual;

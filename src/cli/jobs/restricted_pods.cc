@@ -1,5 +1,7 @@
 #include "cli/jobs/restricted_pods.h"
 
+#include <functional>
+
 #include "base/strings.h"
 #include "cli/cluster.h"
 #include "cli/jobs/pytorch_spec.h"
@@ -12,9 +14,9 @@ constexpr std::string_view kEnforce = "pod-security.kubernetes.io/enforce";
 constexpr std::string_view kLevel = "restricted";
 constexpr std::string_view kRootsHome = "/root", kAnybodysHome = "/tmp";
 
-bool IsRefusalOfLevel(const Status& status) {
+bool IsRefusalOfLevel(const Status& status, std::string_view level = kLevel) {
   return status.code() == Code::kForbidden &&
-         status.message().find("violates PodSecurity \"restricted") != std::string::npos;
+         status.message().find(StrCat("violates PodSecurity \"", level)) != std::string::npos;
 }
 
 // Other API servers take a job whatever its pods are, and refuse the pods, when nobody looks.
@@ -72,15 +74,45 @@ void MeetPod(json::Value& spec, bool names_user) {
   }
 }
 
-std::string RemarkOf(std::string_view ns, json::Value& job) {
+std::string RemarkOf(std::string_view ns, json::Value& object, std::string_view user_flag) {
   int64_t user = 0;  // 0: the pods name none
-  ForEachPod(job, [&user](const json::Value& spec) {
+  ForEachPod(object, [&user](const json::Value& spec) {
     user = json::GetInt(spec, {"securityContext", "runAsUser"}, user);
   });
   const std::string as = user == 0 ? "a user other than root" : StrCat("user ", user);
+  const bool chosen = user == kUserOfRestricted && !user_flag.empty();
   return StrCat("namespace ", ns, " enforces Pod Security ", Quote(kLevel), ": the pods run as ",
-                as, user == kUserOfRestricted ? " (--run-as-user names another)" : "",
+                as, chosen ? StrCat(" (", user_flag, " names another)") : "",
                 ", without capabilities, and gain no privileges");
+}
+
+using Attempt = std::function<Result<json::SharedValue>(const json::Value& object)>;
+
+// Attempts it with `object`, which is first changed as far as the level demands.
+Result<json::SharedValue> MeetAndTry(json::Value& object, bool refused, const Attempt& attempt) {
+  if (!refused) {
+    auto made = attempt(object);
+    if (!IsRefusalOfLevel(made.status())) return made;
+  }
+  const json::Value asked = object;
+  MeetRestricted(object, true);
+  auto made = attempt(object);
+  // Pods of a user to whom an administrator gave a number run as that one.
+  if (made.status().code() == Code::kForbidden && !IsRefusalOfLevel(made.status())) {
+    object = asked;
+    MeetRestricted(object, false);
+    made = attempt(object);
+  }
+  return made;
+}
+
+json::Value PodOf(const json::Value& deployment) {
+  const json::Value* pod = json::Find(deployment, {"spec", "template"});
+  json::Value made = pod == nullptr ? json::Value(json::Object()) : *pod;
+  json::Set(made, {"apiVersion"}, "v1");
+  json::Set(made, {"kind"}, "Pod");
+  json::Set(made, {"metadata", "generateName"}, StrCat(api::Name(deployment), "-"));
+  return made;
 }
 
 }  // namespace
@@ -94,22 +126,32 @@ Result<json::SharedValue> CreateJob(Api& api,
                                     std::string_view ns,
                                     const json::Value& job,
                                     const WriteOptions& options,
-                                    std::string& remark) {
+                                    std::string& remark,
+                                    std::string_view user_flag) {
   remark.clear();
-  if (!RefusesPodsLater(api, ns)) {
-    auto made = api.Create(resource, ns, job, options);
-    if (!IsRefusalOfLevel(made.status())) return made;
-  }
   json::Value met = job;
-  MeetRestricted(met, true);
-  auto made = api.Create(resource, ns, met, options);
-  // Pods of a user to whom an administrator gave a number run as that one.
-  if (made.status().code() == Code::kForbidden && !IsRefusalOfLevel(made.status())) {
-    met = job;
-    MeetRestricted(met, false);
-    made = api.Create(resource, ns, met, options);
-  }
-  if (made.ok()) remark = RemarkOf(ns, met);
+  auto made = MeetAndTry(met, RefusesPodsLater(api, ns), [&](const json::Value& object) {
+    return api.Create(resource, ns, object, options);
+  });
+  if (made.ok() && !json::Equal(met, job)) remark = RemarkOf(ns, met, user_flag);
+  return made;
+}
+
+Result<json::SharedValue> CreateDeployment(Api& api,
+                                           std::string_view ns,
+                                           const json::Value& deployment,
+                                           const WriteOptions& options,
+                                           std::string& remark) {
+  remark.clear();
+  json::Value met = deployment;
+  const auto asked = MeetAndTry(met, false, [&](const json::Value& object) {
+    return api.Create(client::resources::kPods, ns, PodOf(object), {.dry_run = true});
+  });
+  if (IsRefusalOfLevel(asked.status(), "")) return asked.status();
+  // The answer may have other reasons, such as that the user may make no pods. They are not these.
+  if (!asked.ok()) return api.Create(client::resources::kDeployments, ns, deployment, options);
+  auto made = api.Create(client::resources::kDeployments, ns, met, options);
+  if (made.ok() && !json::Equal(met, deployment)) remark = RemarkOf(ns, met, "");
   return made;
 }
 

@@ -2,6 +2,7 @@
 // holds.
 #include "cli/jobs/restricted_pods.h"
 
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 #include "kube/api/rest/scripted_server_test_util.h"
 
@@ -23,7 +24,8 @@ class RestrictedPodsTest : public CliTest {
     Ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],)"
         R"("resources":["pods","configmaps","pytorchjobs","trainingjobs","crons","projects",)"
-        R"("priorityclasses","namespaces"]}]})");
+        R"("priorityclasses","namespaces","deployments","services","elasticdljobs","nodes",)"
+        R"("nodepools"]}]})");
     Ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         R"({"metadata":{"name":"alice"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
         R"("kind":"ClusterRole","name":"work"},"subjects":[{"kind":"User","name":"alice",)"
@@ -126,6 +128,43 @@ TEST_F(RestrictedPodsTest, ArenasWorkingDirectoryIsOneThatTheUserMayEnter) {
   EXPECT_EQ(mounts, (std::vector<std::string>{"/dev/shm", "/tmp/code"}));
   const json::Value& init = json::GetArray(pod, {"initContainers"})[0];
   EXPECT_EQ(json::GetBool(init, {"securityContext", "allowPrivilegeEscalation"}, true), false);
+}
+
+TEST_F(RestrictedPodsTest, ServersStartAsTheLevelDemands) {
+  ASSERT_EQ(Run({"arena", "serve", "custom", "-n", "lab", "--name=s", "--version=1", "--image=i",
+                 "python app.py"}),
+            0)
+      << err_;
+  EXPECT_NE(err_.find("WARN[0000] namespace lab enforces Pod Security \"restricted\": the pods run "
+                      "as user 1000, without capabilities, and gain no privileges\n"),
+            std::string::npos)
+      << err_;
+  const json::Value made =
+      Ask("GET", "/apis/apps/v1/namespaces/lab/deployments/s-1-custom-serving");
+  EXPECT_EQ(json::GetInt(made, {"spec", "template", "spec", "securityContext", "runAsUser"}), 1000);
+  // The pod that asked was not kept.
+  EXPECT_EQ(json::GetArray(Ask("GET", "/api/v1/namespaces/lab/pods"), {"items"}).size(), 0U);
+  EXPECT_EQ(Run({"arena", "serve", "custom", "-n", "lab", "--name=s", "--version=2", "--image=i",
+                 "--data-dir=/srv", "python app.py"}),
+            1);
+  EXPECT_NE(err_.find("restricted volume type"), std::string::npos) << err_;
+}
+
+TEST_F(RestrictedPodsTest, ElasticDlsAndSlurmsJobsAreMadeAsTheLevelDemands) {
+  const TempDir models;
+  ASSERT_EQ(Run({"elasticdl", "zoo", "init", "--model_zoo=" + models.path()}), 0) << err_;
+  ASSERT_EQ(Run({"elasticdl", "train", "-n", "lab", "--job_name=e", "--image_name=i",
+                 "--training_data=/data", "--model_def=model.custom_model",
+                 "--model_zoo=" + models.path()}),
+            0)
+      << err_;
+  EXPECT_NE(err_.find("the pods run as user 1000, without"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"sbatch", "-n", "1", "--namespace=lab", "--no-container-mount-home", "--chdir=/",
+                 "--container-image=i", "--wrap=true"}),
+            0)
+      << err_;
+  EXPECT_NE(err_.find("sbatch: warning: namespace lab enforces Pod Security"), std::string::npos)
+      << err_;
 }
 
 TEST_F(RestrictedPodsTest, AnotherServerWouldRefuseThePodsOnly) {

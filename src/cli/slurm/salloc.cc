@@ -55,6 +55,7 @@ class Allocation {
     submission_.job.script = kHold;
     submission_.job.requeue = false;  // nobody would be in it
     SWELL_ASSIGN_OR_RETURN(job_, SubmitOne(submission_, {}));
+    if (!job_.restricted.empty()) Say(StrCat("warning: ", job_.restricted));
     Say(StrCat("Pending job allocation ", job_.id));
     auto status = RunInside(std::move(words), terminal);
     // A signal that came before the command ran, too, must not leave the nodes held.

@@ -74,6 +74,9 @@ class SbatchAction final : public Action {
     std::vector<SubmittedJob> jobs;
     SWELL_RETURN_IF_ERROR(SubmitAll(array, submission, jobs));
     Tell(session, flags, submission, jobs.front());
+    if (!jobs.front().restricted.empty() && !flags.Has("quiet")) {
+      session.ErrLine(StrCat("sbatch: warning: ", jobs.front().restricted));
+    }
     if (!flags.Has("wait")) return 0;
     int worst = 0;
     for (const SubmittedJob& job : jobs) {

@@ -42,6 +42,7 @@ Result<Submission> PrepareSubmission(Session& session,
 
 struct SubmittedJob {
   std::string id, name, ns;  // its number; the job object's name
+  std::string restricted;    // what was written into its pods for the namespace's level
 };
 // Creates the ConfigMap, whose version is the job's number, and the job that owns it.
 Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number);

@@ -120,6 +120,9 @@ class SrunAction final : public Action {
     if (typed_.Has("test-only")) return ShowPlan(session, submission);
     Api& api = *submission.api;
     SWELL_ASSIGN_OR_RETURN(const SubmittedJob job, SubmitOne(submission, {}));
+    if (!job.restricted.empty() && !typed_.Has("quiet")) {
+      session.ErrLine(StrCat("srun: warning: ", job.restricted));
+    }
     if (!typed_.Has("quiet") && session.env().err_is_terminal) {
       session.ErrLine(StrCat("srun: job ", job.id, " queued and waiting for resources"));
     }

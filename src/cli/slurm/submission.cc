@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
+#include "cli/jobs/restricted_pods.h"
 #include "cli/jobs/what_if.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/slurm.h"
@@ -562,7 +563,8 @@ Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number) {
     if (kind == nullptr) {
       return Status(Code::kInternal, StrCat("no kind of job is called ", api::KindOf(document)));
     }
-    return api.Create(kind->resource, job.ns, document, {.field_validation = "Strict"});
+    return CreateJob(api, kind->resource, job.ns, document, {.field_validation = "Strict"},
+                     submitted.restricted, "");
   };
   auto made = create();
   if (!made.ok()) {
