@@ -68,6 +68,11 @@ bool AnyOwns(const std::vector<const FieldSet*>& sets, const std::string& elemen
   return false;
 }
 
+// A field that its struct declares, as opposed to a key of a map or an item of a list.
+bool IsDeclared(const api::Schema* schema, std::string_view element) {
+  return element[0] == 'f' && schema != nullptr && schema->Field(element.substr(2)) != nullptr;
+}
+
 // Removes what this manager applied before, applies no more, and nobody else owns.
 void RemoveAbandoned(json::Value& object,
                      const api::Schema* schema,
@@ -79,8 +84,8 @@ void RemoveAbandoned(json::Value& object,
   for (const auto& [element, child] : before.children) {
     const FieldSet* still = now.Find(element);
     if (still == nullptr && !AnyOwns(others, element)) {
-      // Parts of a struct go one by one: what was defaulted beside them stays.
-      if (child.member || child.children.empty()) {
+      // A struct goes with what was defaulted in it: the source of a volume that has another now.
+      if (child.member || child.children.empty() || IsDeclared(schema, element)) {
         abandoned.push_back(element);
         continue;
       }
@@ -193,7 +198,6 @@ Result<json::Value> ApplyConfiguration(const Call& call,
   const std::string api_version = call.kind->gvk.ApiVersion();
   const std::string& subresource = call.info.subresource;
   FieldSet applied = FieldsOf(config, schema);
-  StripOthersParts(call, applied);
   json::Value result = live == nullptr ? config : *live;
   Managers managers;
   if (live != nullptr) {
@@ -206,14 +210,17 @@ Result<json::Value> ApplyConfiguration(const Call& call,
     MergeByKeys(result, config, schema);
   }
   FieldSet& mine = managers.Entry(manager_name, "Apply", api_version, subresource).fields;
-  const FieldSet before = mine;
-  mine = applied;
   if (live != nullptr) {
     std::vector<const FieldSet*> others;
     for (const FieldManager& manager : managers.list()) {
       if (&manager.fields != &mine) others.push_back(&manager.fields);
     }
-    RemoveAbandoned(result, schema, before, applied, others);
+    // With the name that each configuration has: the metadata stays.
+    RemoveAbandoned(result, schema, mine, applied, others);
+  }
+  StripOthersParts(call, applied);
+  mine = std::move(applied);
+  if (live != nullptr) {
     const Changes changes = CompareFields(live, result, schema);
     std::vector<Conflict> conflicts;
     FieldSet in_conflict;

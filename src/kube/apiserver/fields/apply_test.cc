@@ -135,6 +135,49 @@ TEST_F(ApplyTest, KeyedListsMergeByKeyAndAtomicOnesAreReplaced) {
   EXPECT_EQ(json::GetArray(gone.body, {"spec", "template", "spec", "containers"}).size(), 1U);
 }
 
+constexpr char kDeploymentPath[] = "/apis/apps/v1/namespaces/default/deployments/d";
+
+// A Deployment whose pods have, beside one container, what `pod` says.
+std::string WithPod(std::string_view pod) {
+  return StrCat(
+      "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: "
+      "{containers: [{name: x, image: i}], ",
+      pod, "}}}");
+}
+
+std::string PodPart(const Answer& answer, std::string_view field) {
+  const json::Value* found = json::Find(answer.body, {"spec", "template", "spec", field});
+  return found == nullptr ? "" : json::Print(*found);
+}
+
+TEST_F(ApplyTest, AtomicMapsAreReplacedWhole) {
+  const std::string path = kDeploymentPath;
+  ASSERT_EQ(Apply(path, "me", WithPod("nodeSelector: {zone: a}")).status, 201);
+  const Answer other = Apply(path, "me", WithPod("nodeSelector: {disk: ssd}"));
+  EXPECT_EQ(PodPart(other, "nodeSelector"), R"({"disk":"ssd"})") << other.text;
+  const Answer conflict = Apply(path, "you", WithPod("nodeSelector: {zone: b}"));
+  EXPECT_EQ(conflict.Message(),
+            "Apply failed with 1 conflict: conflict with \"me\": "
+            ".spec.template.spec.nodeSelector");
+  const Answer forced = Apply(path, "you", WithPod("nodeSelector: {zone: b}"), true);
+  EXPECT_EQ(PodPart(forced, "nodeSelector"), R"({"zone":"b"})") << forced.text;
+}
+
+// The defaults of a volume's old source stayed beside the new one, so the volume had two.
+TEST_F(ApplyTest, AStructThatIsGivenUpGoesWithItsDefaults) {
+  const std::string path = kDeploymentPath;
+  const std::string map = "volumes: [{name: v, configMap: {name: m}}]";
+  ASSERT_EQ(Apply(path, "me", WithPod(map)).status, 201);
+  const Answer other = Apply(path, "me", WithPod("volumes: [{name: v, emptyDir: {}}]"));
+  EXPECT_EQ(PodPart(other, "volumes"), R"([{"name":"v","emptyDir":{}}])") << other.text;
+  ASSERT_EQ(Apply(path, "me", WithPod("affinity: {nodeAffinity: {}}")).status, 200);
+  const Answer none = Apply(path, "me", WithPod(""));
+  ASSERT_EQ(none.status, 200) << none.text;
+  EXPECT_EQ(PodPart(none, "volumes"), "");
+  EXPECT_EQ(PodPart(none, "affinity"), "");
+  EXPECT_EQ(PodPart(none, "dnsPolicy"), R"("ClusterFirst")") << "a default of its own";
+}
+
 // One by one each of these takes minutes.
 TEST_F(ApplyTest, ManyMembersAndItemsAreMergedAndGivenUpInOnePass) {
   auto object = [](int count, std::string_view value) {

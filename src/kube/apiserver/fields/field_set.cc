@@ -275,7 +275,7 @@ void Erase(json::Value& value,
 }
 
 void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema* schema) {
-  if (over.is_object() && value.is_object()) {
+  if (over.is_object() && value.is_object() && HasParts(value, schema)) {
     for (const auto& [key, field] : over.get_object()) {
       const std::string_view name(key.data(), key.size());
       json::Value* target = value.get_object().if_contains(name);
