@@ -21,8 +21,10 @@ constexpr int kRotatedMax = 100;
 // them as fast as they are skipped, and other work waits for this thread.
 constexpr int kSkippedBlocksMax = 4;
 
-// The offset at which the last `lines` lines of the file begin; `lines` is reduced by those found.
+// The offset at which the last `lines` lines of the file begin, all if negative; `lines` is reduced
+// by those found.
 off_t TailOffset(int fd, int64_t& lines) {
+  if (lines < 0) return 0;
   struct stat info;
   if (::fstat(fd, &info) != 0) return 0;
   std::string block(kPieceBytes, '\0');
@@ -52,60 +54,56 @@ Result<LogReader> LogReader::Open(const std::string& path, const node::LogOption
   return reader;
 }
 
-LogReader::~LogReader() {
-  if (fd_ >= 0) ::close(fd_);
+std::string LogReader::NameOf(int age) const { return age == 0 ? path_ : StrCat(path_, ".", age); }
+
+// The file that was begun just before this one (`older` 1) or just after it (-1); invalid if it
+// does not exist. The writer may rename all of them at any moment, but each only to the next higher
+// number: if this one still has its name when the other is open, the other is the right one.
+UniqueFd LogReader::OpenBeside(const UniqueFd& file, int older) const {
+  struct stat own;
+  if (::fstat(file.get(), &own) != 0) return UniqueFd();
+  const auto is_own = [&](int age) {
+    struct stat named;
+    return ::stat(NameOf(age).c_str(), &named) == 0 && named.st_ino == own.st_ino;
+  };
+  int oldest = 0;
+  for (int age = 0; age < kRotatedMax; ++age) {
+    if (FileExists(NameOf(age))) oldest = age;
+    if (!is_own(age)) continue;
+    if (age + older < 0) return UniqueFd();
+    UniqueFd beside(::open(NameOf(age + older).c_str(), O_RDONLY | O_CLOEXEC));
+    if (is_own(age)) return beside;
+  }
+  // It was removed, and all others are newer.
+  return older > 0 ? UniqueFd() : UniqueFd(::open(NameOf(oldest).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-LogReader::LogReader(LogReader&& other) noexcept
-    : path_(std::move(other.path_)),
-      options_(std::move(other.options_)),
-      limit_left_(other.limit_left_),
-      files_(std::move(other.files_)),
-      fd_(std::exchange(other.fd_, -1)),
-      last_(other.last_),
-      partial_(std::move(other.partial_)),
-      begun_(std::move(other.begun_)) {}
-
 Status LogReader::FindStart() {
-  if (!FileExists(path_)) return Status(Code::kNotFound, StrCat("no log at ", path_));
-  std::vector<std::string> newest_first{path_};
-  for (int i = 1; i < kRotatedMax && FileExists(StrCat(path_, ".", i)); ++i) {
-    newest_first.push_back(StrCat(path_, ".", i));
+  // The writer may be between two files.
+  for (int age = 0; age < 2 && !file_.valid(); ++age) {
+    file_ = UniqueFd(::open(NameOf(age).c_str(), O_RDONLY | O_CLOEXEC));
   }
-  if (options_.tail_lines < 0) {
-    files_.assign(newest_first.rbegin(), newest_first.rend());
-    NextFile();
-    return Status::Ok();
-  }
+  if (!file_.valid()) return Status(Code::kNotFound, StrCat("no log at ", path_));
   int64_t left = options_.tail_lines;
-  off_t offset = 0;
-  std::vector<std::string> wanted;
-  for (const std::string& file : newest_first) {
-    int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) break;
-    if (left == 0) {
-      struct stat info;
-      offset = ::fstat(fd, &info) == 0 ? info.st_size : 0;
-    } else {
-      offset = TailOffset(fd, left);
-    }
-    ::close(fd);
-    wanted.push_back(file);
-    if (left <= 0) break;
+  off_t offset = left == 0 ? ::lseek(file_.get(), 0, SEEK_END) : TailOffset(file_.get(), left);
+  while (left != 0) {
+    UniqueFd older = OpenBeside(file_, 1);
+    if (!older.valid()) break;
+    offset = TailOffset(older.get(), left);
+    file_ = std::move(older);
   }
-  files_.assign(wanted.rbegin(), wanted.rend());
-  if (NextFile()) ::lseek(fd_, offset, SEEK_SET);
+  ::lseek(file_.get(), offset, SEEK_SET);
   return Status::Ok();
 }
 
+// At the end of a file. What was written just before it was renamed is read first.
 bool LogReader::NextFile() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-  if (files_.empty()) return false;
-  last_ = files_.size() == 1;
-  fd_ = ::open(files_.front().c_str(), O_RDONLY | O_CLOEXEC);
-  files_.erase(files_.begin());
-  return fd_ >= 0;
+  if (next_.valid()) {
+    file_ = std::move(next_);
+    return true;
+  }
+  next_ = OpenBeside(file_, -1);
+  return next_.valid();
 }
 
 // "TIME STREAM F|P text" → what the reader asked for.
@@ -141,19 +139,9 @@ std::string LogReader::Read() {
       skipped_ = true;
       return out;
     }
-    ssize_t n = fd_ < 0 ? 0 : ::read(fd_, block.data(), block.size());
+    const ssize_t n = ::read(file_.get(), block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      if (!last_ && !files_.empty()) {
-        NextFile();
-        continue;
-      }
-      // The writer may have rotated the file away: then the name leads to another one.
-      struct stat mine, named;
-      bool moved = fd_ >= 0 && ::fstat(fd_, &mine) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-                   mine.st_ino != named.st_ino;
-      if (!moved) break;
-      files_ = {path_};
       if (!NextFile()) break;
       continue;
     }

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "kube/node/runtime/runtime.h"
 
 namespace swell::process {
@@ -17,10 +17,6 @@ class LogReader {
  public:
   // kNotFound when there is no such log.
   static Result<LogReader> Open(const std::string& path, const node::LogOptions& options);
-  ~LogReader();
-  LogReader(LogReader&& other) noexcept;
-  LogReader& operator=(LogReader&&) = delete;
-
   // The next piece of at most about 64 KiB; empty at what is the end for now, and after a stretch
   // in which the reader wants no line.
   std::string Read();
@@ -33,15 +29,16 @@ class LogReader {
   LogReader(std::string path, const node::LogOptions& options)
       : path_(std::move(path)), options_(options), limit_left_(options.limit_bytes) {}
   Status FindStart();
+  std::string NameOf(int age) const;
+  UniqueFd OpenBeside(const UniqueFd& file, int older) const;
   bool NextFile();
   void Format(std::string_view line, std::string& out);
 
   std::string path_;
   node::LogOptions options_;
   int64_t limit_left_;
-  std::vector<std::string> files_;  // still to read, oldest first; path_ itself is the last
-  int fd_ = -1;
-  bool last_ = false;  // fd_ is (or was) path_
+  UniqueFd file_;
+  UniqueFd next_;  // the file that was begun after file_, once file_ has its last line
   bool skipped_ = false;
   std::string partial_;
   std::string begun_;  // the stream whose line has no end yet; empty at the beginning of a line

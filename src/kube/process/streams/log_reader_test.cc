@@ -1,11 +1,14 @@
 #include "kube/process/streams/log_reader.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
 #include "kube/api/meta/meta.h"
+#include "kube/process/shim/log_pump.h"
 
 namespace swell::process {
 namespace {
@@ -64,6 +67,75 @@ TEST_F(LogReaderTest, AReadEndsWhereNobodyWantsWhatItReads) {
   EXPECT_LE(reads, 20);
   EXPECT_EQ(reader.Read(), "");
   EXPECT_FALSE(reader.skipped()) << "it has read to the end";
+}
+
+// A log of small files, of which the writer keeps four.
+class RotatedLogTest : public testing::Test {
+ protected:
+  // Each of these fills a file.
+  void Write(int from, int to) {
+    for (int i = from; i <= to; ++i) {
+      pump_.Feed("stdout", StrCat(i, "\n"), WallTime{0});
+      pump_.Flush();
+    }
+  }
+  LogReader Open(int64_t tail_lines = -1) {
+    node::LogOptions options;
+    options.tail_lines = tail_lines;
+    auto reader = LogReader::Open(path_, options);
+    EXPECT_TRUE(reader.ok()) << reader.status().ToString();
+    return std::move(*reader);
+  }
+  static std::string ReadAll(LogReader& reader) {
+    std::string out;
+    for (std::string piece = reader.Read(); !piece.empty(); piece = reader.Read()) out += piece;
+    return out;
+  }
+
+  TempDir dir_;
+  const std::string path_ = dir_.File("0.log");
+  LogPump pump_{path_, 1, 4};
+};
+
+TEST_F(RotatedLogTest, ASlowReaderMissesNoFileThatIsThere) {
+  Write(1, 1);
+  LogReader reader = Open();
+  EXPECT_EQ(reader.Read(), "1\n");
+  Write(2, 3);
+  EXPECT_EQ(ReadAll(reader), "2\n3\n");
+}
+
+TEST_F(RotatedLogTest, FilesThatAreRenamedWhileOlderOnesAreReadAreReadOnce) {
+  Write(1, 3);
+  LogReader reader = Open();
+  EXPECT_EQ(reader.Read(), "1\n");
+  Write(4, 4);
+  EXPECT_EQ(ReadAll(reader), "2\n3\n4\n");
+}
+
+TEST_F(RotatedLogTest, AReaderWhoseFileWasRemovedReadsTheOldestThatIsLeft) {
+  Write(1, 1);
+  LogReader reader = Open();
+  EXPECT_EQ(reader.Read(), "1\n");
+  Write(2, 9);
+  EXPECT_EQ(ReadAll(reader), "7\n8\n9\n");
+}
+
+TEST_F(RotatedLogTest, ATailReachesIntoOlderFiles) {
+  Write(1, 3);
+  LogReader reader = Open(2);
+  EXPECT_EQ(ReadAll(reader), "2\n3\n");
+  LogReader newest = Open(0);
+  Write(4, 4);
+  EXPECT_EQ(ReadAll(newest), "4\n");
+}
+
+// The writer died between two files.
+TEST_F(RotatedLogTest, ALogWithoutItsNewestFileIsRead) {
+  Write(1, 2);
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  LogReader reader = Open();
+  EXPECT_EQ(ReadAll(reader), "1\n2\n");
 }
 
 }  // namespace
