@@ -60,14 +60,18 @@ const json::Value* ContainerStatus(const json::Value& pod, std::string_view cont
 // A container that has never run has no log to show.
 Status CheckStarted(const json::Value& pod, const std::string& container) {
   const json::Value* status = ContainerStatus(pod, container);
-  if (status == nullptr || json::Find(*status, {"state", "waiting"}) == nullptr ||
-      json::Find(*status, {"lastState", "terminated"}) != nullptr) {
-    return Status::Ok();
+  if (status == nullptr) return Status::Ok();
+  const std::string who = StrCat("container ", Quote(container), " in pod ", Quote(api::Name(pod)));
+  const json::Value* waiting = json::Find(*status, {"state", "waiting"});
+  const json::Value* ended =
+      json::Find(*status, {waiting != nullptr ? "lastState" : "state", "terminated"});
+  if (ended != nullptr && json::GetString(*ended, {"reason"}) == "StartError") {
+    return BadRequestError(StrCat(who, " did not start: ", json::GetString(*ended, {"message"})));
   }
-  const std::string_view reason = json::GetString(*status, {"state", "waiting", "reason"});
+  if (waiting == nullptr || ended != nullptr) return Status::Ok();
+  const std::string_view reason = json::GetString(*waiting, {"reason"});
   return BadRequestError(
-      StrCat("container ", Quote(container), " in pod ", Quote(api::Name(pod)),
-             " is waiting to start: ", reason.empty() ? "ContainerCreating" : reason));
+      StrCat(who, " is waiting to start: ", reason.empty() ? "ContainerCreating" : reason));
 }
 
 void AddParameter(std::string& query, std::string_view key, std::string_view value) {

@@ -391,6 +391,17 @@ TEST_F(PodsTest, LogsComeFromTheNode) {
       "state":{"waiting":{"reason":"ContainerCreating"}}}]}})");
   EXPECT_EQ(server.Get(StrCat(kPods, "/p/log")).Message(),
             "container \"c\" in pod \"p\" is waiting to start: ContainerCreating");
+  const std::string ended =
+      R"({"terminated":{"exitCode":128,"reason":"StartError","message":"no such file"}})";
+  for (const std::string& states :
+       {StrCat(R"("state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":)", ended),
+        StrCat(R"("state":)", ended)}) {
+    server.Merge(StrCat(kPods, "/p/status"),
+                 StrCat(R"({"status":{"containerStatuses":[{"name":"c","ready":false,)",
+                        R"("restartCount":0,"image":"i","imageID":"",)", states, "}]}}"));
+    EXPECT_EQ(server.Get(StrCat(kPods, "/p/log")).Message(),
+              "container \"c\" in pod \"p\" did not start: no such file");
+  }
 }
 
 TEST_F(PodsTest, TheLogOfAPodThatIsGoneComesFromItsNode) {
