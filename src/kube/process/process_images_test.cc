@@ -98,6 +98,18 @@ class ProcessImagesTest : public ProcessRuntimeTest {
     return Log(spec.ref);
   }
 
+  // Why a container does not start.
+  std::string Refusal(const std::string& handle,
+                      const std::function<void(ContainerSpec&)>& change = {}) {
+    const std::string uid = StrCat("pod-", ++pods_);
+    Create(Sandbox(uid));
+    ContainerSpec spec = Shell(uid, "true");
+    spec.image_handle = handle;
+    if (change) change(spec);
+    auto started = Start(spec);
+    return started.ok() ? "started" : started.status().message();
+  }
+
   std::vector<std::string> layers_;
   images::Cancellation cancel_;
   int pods_ = 0;
@@ -120,6 +132,28 @@ TEST_F(ProcessImagesTest, TheImageIsTheRootAndTheHostIsNotInIt) {
   EXPECT_EQ(last_.code, 0);
 }
 
+// As images made by Nix or for read-only systems have it.
+TEST_F(ProcessImagesTest, EtcAndRunMayBeLinksWithinTheImage) {
+  layers_.push_back(TarItem(".wh.etc") + TarEnd());
+  layers_.push_back(TarItem("usr/etc/", '5', "", "", 0755) + TarItem("usr/etc/own", '0', "x") +
+                    TarItem("etc", '2', "", "/usr/etc") + TarItem("var/run/", '5', "", "", 0755) +
+                    TarItem("run", '2', "", "var/run") + TarEnd());
+  const std::string handle = Import(R"({"Cmd":["ls","/etc/","/run/"]})");
+  EXPECT_EQ(LogOf(handle), "/etc/:\nhostname\nhosts\nown\nresolv.conf\n\n/run/:\nswell\n");
+  const std::string name = LogOf(handle, [](ContainerSpec& spec) {
+    spec.command = {"cat", "/etc/hostname"};
+  });
+  EXPECT_EQ(name, StrCat("pod-", pods_, "\n"));
+}
+
+TEST_F(ProcessImagesTest, LinksOutOfTheContainerAreNoPlaceForItsFiles) {
+  layers_.push_back(TarItem(".wh.etc") + TarEnd());
+  layers_.push_back(TarItem("etc", '2', "", "/.swell-old/etc") + TarEnd());
+  const std::string handle = Import(R"({"Cmd":["ls","/"]})");
+  const std::string why = Refusal(handle);
+  EXPECT_NE(why.find("leaves the container"), std::string::npos) << why;
+}
+
 TEST_F(ProcessImagesTest, EnvironmentUserAndDirectoryAreTheImages) {
   const std::string handle = Import(
       R"({"Cmd":["sh","-c","id; pwd; echo $HOME $A $B $PATH"],"Env":["A=1","B=2","PATH=/bin"],)"
@@ -138,13 +172,7 @@ TEST_F(ProcessImagesTest, EnvironmentUserAndDirectoryAreTheImages) {
 
 TEST_F(ProcessImagesTest, NonRootIsCheckedAgainstTheImage) {
   auto refusal = [&](const std::string& config) {
-    const std::string handle = Import(config), uid = StrCat("pod-", ++pods_);
-    Create(Sandbox(uid));
-    ContainerSpec spec = Shell(uid, "true");
-    spec.image_handle = handle;
-    spec.run_as_non_root = true;
-    auto started = Start(spec);
-    return started.ok() ? "started" : started.status().message();
+    return Refusal(Import(config), [](ContainerSpec& spec) { spec.run_as_non_root = true; });
   };
   EXPECT_TRUE(refusal("{}").starts_with("container has runAsNonRoot and image will run as root"))
       << refusal("{}");
@@ -153,6 +181,13 @@ TEST_F(ProcessImagesTest, NonRootIsCheckedAgainstTheImage) {
   EXPECT_EQ(refusal(R"({"User":"1000"})"), "started");
   EXPECT_NE(refusal(R"({"User":"nobody-knows"})").find("not in the image's /etc/passwd"),
             std::string::npos);
+}
+
+TEST_F(ProcessImagesTest, AUserBeyondThePodsIdsIsNamed) {
+  const std::string handle = Import(R"({"User":"70000"})");
+  const std::string why = Refusal(handle);
+  EXPECT_NE(why.find("its user has the id 70000; a pod has 0 to 65535"), std::string::npos) << why;
+  EXPECT_EQ(Refusal(handle, [](ContainerSpec& spec) { spec.run_as_user = 1000; }), "started");
 }
 
 TEST_F(ProcessImagesTest, VolumesStayWritableUnderAReadOnlyRoot) {

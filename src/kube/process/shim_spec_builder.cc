@@ -17,6 +17,7 @@
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/id_map.h"
 
 namespace swell::process {
 namespace {
@@ -252,6 +253,13 @@ Status UseImageUser(const ProcessPod& pod,
   }
   spec.run_as_user = user->uid;
   if (!spec.run_as_group) spec.run_as_group = user->gid;
+  const int64_t highest = std::max(*spec.run_as_user, *spec.run_as_group);
+  if (pod.own_users && highest >= kIdsOfPod) {
+    return Status(Code::kForbidden,
+                  StrCat("image ", Quote(spec.image), ": its user has the id ", highest,
+                         "; a pod has 0 to ", kIdsOfPod - 1,
+                         ": name another user by runAsUser and runAsGroup", PodText(pod, spec)));
+  }
   if (!spec.strict_groups) {
     spec.supplemental_groups.insert(spec.supplemental_groups.end(), user->groups.begin(),
                                     user->groups.end());

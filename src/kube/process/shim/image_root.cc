@@ -93,10 +93,18 @@ Status MountImageRoot(const ShimSpec& spec,
 }
 
 Status MakeSystemDirs(int64_t owner) {
-  for (const char* dir : {"/proc", "/sys", "/dev", "/etc", "/run"}) {
+  struct SystemDir {
+    const char* path;
+    bool may_be_link;
+  };
+  // What is mounted below /etc and /run is looked at each time: it stays in the container.
+  constexpr SystemDir kDirs[] = {
+      {"/proc", false}, {"/sys", false}, {"/dev", false}, {"/etc", true}, {"/run", true}};
+  for (const auto& [dir, may_be_link] : kDirs) {
     struct stat info;
+    const int found = may_be_link ? ::stat(dir, &info) : ::lstat(dir, &info);
+    if (found == 0 && S_ISDIR(info.st_mode)) continue;
     if (::lstat(dir, &info) == 0) {
-      if (S_ISDIR(info.st_mode)) continue;
       return Status(Code::kInvalid, StrCat("the image's ", dir, " is not a directory"));
     }
     if (::mkdir(dir, 0755) != 0) return ErrnoStatus(errno, StrCat("make ", dir));
