@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "kube/node/agent_fixture.h"
 
 namespace swell::node {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST_F(AgentTest, AHookThatAsksAServerRestartsTheContainerWhenNobodyAnswers) {
@@ -27,6 +29,43 @@ TEST_F(AgentTest, AHookThatNoKubeletRunsFails) {
   sim_.Advance(seconds(2));
   EXPECT_TRUE(Saw("FailedPostStartHook"));
   EXPECT_EQ(Phase("a"), "Failed");
+}
+
+TEST_F(AgentTest, AHookThatTakesAllTheTimeLeavesSomeToEndOnTheSignal) {
+  const auto end_after = [this](const std::string& name, int stop_seconds) {
+    const std::string uid =
+        Create(name, R"({"terminationGracePeriodSeconds":3,"containers":[{"name":"main","image":"x",
+          "lifecycle":{"preStop":{"sleep":{"seconds":60}}},
+          "livenessProbe":{"exec":{"command":["true"]},"periodSeconds":1,"failureThreshold":1}}]})",
+               StrCat(R"({"annotations":{"swell.dev/stop-seconds":")", stop_seconds, R"("}})"));
+    sim_.Advance(milliseconds(500));
+    runtime_.SetHealthForTest(uid, false);
+    sim_.Advance(seconds(10));
+    return json::GetInt(Status(name), {"lastState", "terminated", "exitCode"});
+  };
+  EXPECT_EQ(end_after("a", 1), 143);
+  EXPECT_FALSE(Saw("KilledAfterGracePeriod"));
+  EXPECT_EQ(end_after("b", 5), 137);
+  EXPECT_TRUE(Saw("KilledAfterGracePeriod"));
+  for (const std::string& name : api_->Names("/api/v1/events")) {
+    const json::Value event = api_->Get("/api/v1/namespaces/default/events", name);
+    if (json::GetString(event, {"reason"}) != "KilledAfterGracePeriod") continue;
+    const std::string_view message = json::GetString(event, {"message"});
+    EXPECT_TRUE(message.starts_with("Container main did not end within 2 s of SIGTERM")) << message;
+  }
+}
+
+TEST_F(AgentTest, AHookThatTakesAllTheTimeOfADeletedPodLeavesSome) {
+  Create("a", R"({"containers":[{"name":"main","image":"x",
+      "lifecycle":{"preStop":{"sleep":{"seconds":60}}}}]})",
+         R"({"annotations":{"swell.dev/stop-seconds":"1"}})");
+  sim_.Advance(seconds(1));
+  api_->Delete(kPods, "a", 3);
+  sim_.Advance(milliseconds(3900));
+  EXPECT_EQ(runtime_.running(), 1u);
+  sim_.Advance(milliseconds(200));
+  EXPECT_EQ(runtime_.running(), 0u);
+  EXPECT_FALSE(Saw("KilledAfterGracePeriod"));
 }
 
 TEST_F(AgentTest, ASandboxGetsThePodsNamesAndNameServers) {

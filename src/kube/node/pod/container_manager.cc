@@ -537,23 +537,25 @@ void ContainerManager::Stop(ContainerState& container, Duration grace, std::stri
   host_.Event(*record_.pod, "Normal", "Killing",
               event.empty() ? StrCat("Stopping container ", container.name) : std::string(event));
   const int attempt = container.attempt;
-  container.kill_timer.Start(
-      grace, [this, name = container.name, attempt, grace] { KillLate(name, attempt, grace); });
   const json::Value* hook = json::Find(record_.SpecOf(container), {"lifecycle", "preStop"});
-  if (hook == nullptr || grace <= Duration(0)) return SendTerm(container.name, attempt);
+  if (hook == nullptr || grace <= Duration(0)) return SendTerm(container.name, attempt, grace);
+  const SteadyTime end = host_.clock().Steady() + grace;
+  auto then = [this, name = container.name, attempt, end] {
+    SendTerm(name, attempt, std::max(end - host_.clock().Steady(), kGraceAfterHook));
+  };
+  // Whatever becomes of the hook.
+  StartKillTimer(container, grace + kGraceAfterHook);
   if (json::Find(*hook, {"sleep"}) != nullptr) {
     Duration sleep = std::chrono::seconds(json::GetInt(*hook, {"sleep", "seconds"}));
-    return container.start_timer.Start(
-        std::min(sleep, grace),
-        [this, name = container.name, attempt] { SendTerm(name, attempt); });
+    return container.start_timer.Start(std::min(sleep, grace), std::move(then));
   }
   RunHook(host_.runtime(), record_.SpecOf(container), *hook, RefOf(container), grace,
-          scope_.Wrap([this, name = container.name, attempt](const Status& status) {
+          scope_.Wrap([this, name = container.name, then = std::move(then)](const Status& status) {
             if (!status.ok()) {
               Warn("FailedPreStopHook",
                    StrCat("PreStopHook of container ", name, " failed: ", status.message()));
             }
-            SendTerm(name, attempt);
+            then();
           }));
 }
 
@@ -562,11 +564,16 @@ void ContainerManager::Restart(ContainerState& container, std::string_view event
   Stop(container, GracePeriod(), event);
 }
 
-void ContainerManager::SendTerm(const std::string& name, int attempt) {
+void ContainerManager::StartKillTimer(ContainerState& container, Duration grace) {
+  container.kill_timer.Start(grace, [this, name = container.name, attempt = container.attempt,
+                                     grace] { KillLate(name, attempt, grace); });
+}
+
+void ContainerManager::SendTerm(const std::string& name, int attempt, Duration grace) {
   ContainerState* container = FindAttempt(name, attempt);
-  if (container != nullptr && !container->stopped()) {
-    host_.runtime().Signal(RefOf(*container), SIGTERM);
-  }
+  if (container == nullptr || container->stopped()) return;
+  StartKillTimer(*container, grace);
+  host_.runtime().Signal(RefOf(*container), SIGTERM);
 }
 
 void ContainerManager::KillLate(const std::string& name, int attempt, Duration grace) {

@@ -18,6 +18,10 @@ namespace swell::node {
 
 class ContainerManager {
  public:
+  // What is left between SIGTERM and SIGKILL where a preStop hook took all of the grace period: as
+  // long as on Kubernetes.
+  static constexpr Duration kGraceAfterHook = std::chrono::seconds(2);
+
   ContainerManager(PodHost& host, PodRecord& record, std::function<void()> on_change);
 
   // Adds the containers of the pod's spec that are not known yet.
@@ -74,7 +78,8 @@ class ContainerManager {
   void StartProbes(ContainerState& container);
   void AddProbe(ContainerState& container, ProbeKind kind, std::string_view field);
   void OnProbeResult(const std::string& name, int attempt, ProbeKind kind, bool healthy);
-  void SendTerm(const std::string& name, int attempt);
+  void SendTerm(const std::string& name, int attempt, Duration grace);
+  void StartKillTimer(ContainerState& container, Duration grace);
   void KillLate(const std::string& name, int attempt, Duration grace);
 
   ContainerState* FindAttempt(std::string_view name, int attempt);
