@@ -39,6 +39,7 @@ json::Value AsBatchJob(const TrainingSpec& spec, const json::Value& job) {
       {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", *json::Find(job, {"metadata"})}};
   const int64_t completions = spec.completions > 0 ? spec.completions : spec.parallelism;
   json::Set(out, {"spec", "completions"}, completions);
+  json::Set(out, {"spec", "completionMode"}, "Indexed");  // each run learns which one it is
   json::Set(out, {"spec", "parallelism"}, std::max<int64_t>(1, spec.parallelism));
   if (spec.backoff_limit >= 0) json::Set(out, {"spec", "backoffLimit"}, spec.backoff_limit);
   if (pod.ttl_s >= 0) json::Set(out, {"spec", "ttlSecondsAfterFinished"}, pod.ttl_s);

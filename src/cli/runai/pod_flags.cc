@@ -7,13 +7,18 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/random.h"
 #include "base/strings.h"
+#include "cli/views/pod_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::cli::runai {
 namespace {
+
+constexpr const char* kGpuCount = "RUNAI_NUM_OF_GPUS";
 
 // "4G", "512M" or MiB.
 Result<int64_t> ParseGpuMemory(std::string_view flag, const std::string& text) {
@@ -674,23 +679,37 @@ Status PodFlags::MakeOwnClaims(Api& api, const json::Value& job) const {
   return Status::Ok();
 }
 
-void PodFlags::AddVariables(std::string_view name_label,
-                            std::string_view index_label,
-                            PyTorchSpec& pod) {
+std::string NewUid(const Session& session) {
+  return Random(static_cast<uint64_t>(session.Now().unix_ns)).Uuid();
+}
+
+void PodFlags::AddVariables(const PodFacts& facts, PyTorchSpec& pod) {
   for (const char* variable : {"JOB_NAME", "RUNAI_JOB_NAME"}) {
     // The server completes a prefix; the pods' labels have the name.
     if (pod.name.empty()) {
-      pod.field_env.emplace_back(variable, StrCat("metadata.labels['", name_label, "']"));
+      pod.field_env.emplace_back(variable, facts.name);
     } else {
       pod.own_env.emplace_back(variable, pod.name);
     }
   }
+  for (const char* variable : {"JOB_UUID", "RUNAI_JOB_UUID"}) {
+    (facts.uid_is_field ? pod.field_env : pod.own_env).emplace_back(variable, facts.uid);
+  }
   pod.own_env.emplace_back("RUNAI_PROJECT", pod.project);
   pod.field_env.emplace_back("POD_UUID", "metadata.uid");
-  if (index_label.empty()) {
-    pod.own_env.emplace_back("POD_INDEX", "0");
+  pod.field_env.emplace_back("POD_INDEX", facts.index);
+  pod.field_env.emplace_back("NODE_NAME", "spec.nodeName");
+  // What memory is of a GPU is known when the pod has its node.
+  if (pod.gpu_memory_mib > 0) {
+    pod.field_env.emplace_back(kGpuCount,
+                               StrCat("metadata.annotations['", api::keys::kGpuShare, "']"));
   } else {
-    pod.field_env.emplace_back("POD_INDEX", StrCat("metadata.labels['", index_label, "']"));
+    pod.own_env.emplace_back(kGpuCount, pod.gpu_fraction > 0
+                                            ? GpuText(std::llround(pod.gpu_fraction * 1000))
+                                            : std::to_string(pod.gpus));
+  }
+  if (facts.mpi_workers > 0) {
+    pod.own_env.emplace_back("RUNAI_MPI_NUM_WORKERS", std::to_string(facts.mpi_workers));
   }
 }
 

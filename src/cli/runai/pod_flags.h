@@ -20,6 +20,17 @@ namespace swell::cli::runai {
 // Run:ai's size of a large /dev/shm is the machine's to say; this is enough for data loaders.
 inline constexpr const char* kLargeShm = "8Gi";
 
+// Where a pod says what the variables of its workload name: fields of the pod.
+struct PodFacts {
+  std::string name, index;  // the workload's name; which of its replicas it is
+  std::string uid;          // a field, or the value itself
+  bool uid_is_field = false;
+  int64_t mpi_workers = 0;
+};
+
+// A new identifier of a workload.
+std::string NewUid(const Session& session);
+
 class PodFlags {
  public:
   // `version` 2: -c is --command, where version 1 has it for --cpu.
@@ -43,12 +54,8 @@ class PodFlags {
   Status Fill(PyTorchSpec& pod);
   // One sentence for each flag that was given and has no effect here.
   std::vector<std::string> Remarks() const;
-  // The variables that Run:ai gives its workloads, of a pod whose project is known. The labels are
-  // those by which a pod says the workload's name and which of its replicas it is; no second one:
-  // replicas are not counted.
-  static void AddVariables(std::string_view name_label,
-                           std::string_view index_label,
-                           PyTorchSpec& pod);
+  // The variables that Run:ai gives its workloads, of a pod whose project and GPUs are known.
+  static void AddVariables(const PodFacts& facts, PyTorchSpec& pod);
   // The nodes of the pools that were asked for, by their labels.
   Status ChoosePools(Api& api, PyTorchSpec& pod) const;
   // Makes claims that must exist before the workload, and claims that are deleted with it.

@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::string_view kJupyterImage = "jupyter/scipy-notebook";
 constexpr int64_t kJupyterPort = 8888;
-constexpr std::string_view kBatchName = "batch.kubernetes.io/job-name";
 
 void Mark(KeyValues& pairs, std::string_view key, std::string value) {
   if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
@@ -56,8 +55,7 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.pod.ns = scope.project.ns;
     spec_.pod.project = scope.project.name;
-    PodFlags::AddVariables(spec_.Repeats() ? kBatchName : api::keys::kJobName,
-                           spec_.Repeats() ? std::string_view() : api::keys::kJobIndex, spec_.pod);
+    PodFlags::AddVariables(Facts(session), spec_.pod);
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_.pod));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.pod.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeTrainingJob(spec_));
@@ -87,6 +85,17 @@ class SubmitAction final : public Action {
   }
 
  private:
+  PodFacts Facts(Session& session) const {
+    if (spec_.Repeats()) {
+      return {.name = "metadata.labels['batch.kubernetes.io/job-name']",
+              .index = "metadata.annotations['batch.kubernetes.io/job-completion-index']",
+              .uid = "metadata.labels['batch.kubernetes.io/controller-uid']",
+              .uid_is_field = true};
+    }
+    return {.name = StrCat("metadata.labels['", api::keys::kJobName, "']"),
+            .index = StrCat("metadata.labels['", api::keys::kJobIndex, "']"),
+            .uid = NewUid(session)};
+  }
   void DeclareWork(Flags& flags) {
     flags.Group("Workload");
     flags.Text("--name", &spec_.pod.name, "NAME", "name of the workload (or the first argument)");
@@ -484,8 +493,8 @@ Command SubmitSpec(const std::string& workload) {
       "bash and runai attach reach it. Training may use idle GPUs of other projects. When those "
       "need them, elastic training "
       "shrinks; other training is preempted, waits and resumes by itself. Pods have the variables "
-      "JOB_NAME, RUNAI_JOB_NAME, RUNAI_PROJECT, POD_UUID and POD_INDEX; --environment overrides "
-      "them.";
+      "JOB_NAME, JOB_UUID, RUNAI_JOB_NAME, RUNAI_JOB_UUID, RUNAI_PROJECT, RUNAI_NUM_OF_GPUS, "
+      "NODE_NAME, POD_UUID and POD_INDEX; --environment overrides them.";
   command.make = [workload] { return std::make_unique<SubmitAction>(workload); };
   return command;
 }

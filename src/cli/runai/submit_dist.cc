@@ -195,8 +195,8 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.ns = scope.project.ns;
     spec_.project = scope.project.name;
-    PodFlags::AddVariables("training.kubeflow.org/job-name", "training.kubeflow.org/replica-index",
-                           spec_);
+    facts_.uid = NewUid(session);
+    if (framework_->launches) facts_.mpi_workers = workers_;
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
@@ -312,7 +312,9 @@ class SubmitDistAction final : public Action {
 
   Result<json::Value> MakeJob() const {
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
-    SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(spec_));
+    PyTorchSpec worker_spec = spec_;
+    PodFlags::AddVariables(facts_, worker_spec);
+    SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(worker_spec));
     PyTorchSpec like_worker = spec_;
     if (framework_->launches) {
       like_worker.gpus = 0;
@@ -321,8 +323,9 @@ class SubmitDistAction final : public Action {
       like_worker.devices.clear();
     }
     SWELL_ASSIGN_OR_RETURN(PyTorchSpec leader_spec, leader_.Of(like_worker));
+    PodFlags::AddVariables(facts_, leader_spec);
     if (framework_->launches) {
-      return MakeMpiJob(leader_spec, spec_, workers_, std::max<int64_t>(1, slots_));
+      return MakeMpiJob(leader_spec, worker_spec, workers_, std::max<int64_t>(1, slots_));
     }
     SWELL_ASSIGN_OR_RETURN(json::Object leader, MakePodSpec(leader_spec));
     json::Value job =
@@ -342,6 +345,8 @@ class SubmitDistAction final : public Action {
   PyTorchSpec spec_;
   PodFlags pod_flags_;
   LeaderFlags leader_;
+  PodFacts facts_{.name = "metadata.labels['training.kubeflow.org/job-name']",
+                  .index = "metadata.labels['training.kubeflow.org/replica-index']"};
   std::string word_, dry_run_, ttl_, output_, restart_policy_;
   int64_t workers_ = 1, min_ = 0, max_ = 0, slots_ = 0;
   size_t words_before_dashes_ = 0;

@@ -51,13 +51,20 @@ TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
   EXPECT_EQ(env["RUNAI_PROJECT"], "mine") << "the user's own value counts";
   EXPECT_EQ(env["POD_UUID"], "metadata.uid");
   EXPECT_EQ(env["POD_INDEX"], "metadata.labels['swell.dev/job-index']");
+  EXPECT_EQ(env["JOB_UUID"].size(), 36u);
+  EXPECT_EQ(env["RUNAI_JOB_UUID"], env["JOB_UUID"]);
+  EXPECT_EQ(env["NODE_NAME"], "spec.nodeName");
+  EXPECT_EQ(env["RUNAI_NUM_OF_GPUS"], "0");
+  EXPECT_EQ(env.count("RUNAI_MPI_NUM_WORKERS"), 0u);
   env = Env(PodOf(Made({"training", "submit"})));
   EXPECT_EQ(env["JOB_NAME"], "metadata.labels['swell.dev/job-name']") << "it has no name yet";
   EXPECT_EQ(env["RUNAI_PROJECT"], "project-a");
   const json::Value runs = Made({"submit", "--completions", "2"});
   env = Env(*json::Find(runs, {"spec", "template", "spec"}));
   EXPECT_EQ(env["RUNAI_JOB_NAME"], "metadata.labels['batch.kubernetes.io/job-name']");
-  EXPECT_EQ(env["POD_INDEX"], "0");
+  EXPECT_EQ(env["POD_INDEX"], "metadata.annotations['batch.kubernetes.io/job-completion-index']");
+  EXPECT_EQ(env["JOB_UUID"], "metadata.labels['batch.kubernetes.io/controller-uid']");
+  EXPECT_EQ(json::GetString(runs, {"spec", "completionMode"}), "Indexed");
   const json::Value torch = Made({"submit-dist", "pytorch", "py"});
   for (const char* role : {"Master", "Worker"}) {
     env = Env(*json::Find(torch, {"spec", "pytorchReplicaSpecs", role, "template", "spec"}));
@@ -65,6 +72,26 @@ TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
     EXPECT_EQ(env["POD_INDEX"], "metadata.labels['training.kubeflow.org/replica-index']");
   }
   EXPECT_EQ(Submit(), 0) << "the server takes them: " << err_;
+}
+
+TEST_F(RunaiSubmitTest, PodsKnowTheirGpus) {
+  Cluster();
+  const auto gpus = [this](const std::vector<std::string>& flags) {
+    return Env(PodOf(Made({"submit", "t"}, flags)))["RUNAI_NUM_OF_GPUS"];
+  };
+  EXPECT_EQ(gpus({"-g", "8"}), "8");
+  EXPECT_EQ(gpus({"-g", "0.5"}), "0.5");
+  EXPECT_EQ(gpus({"--gpu-memory", "4G"}), "metadata.annotations['swell.dev/gpu-share']");
+  const json::Value mpi = Made({"submit-dist", "mpi", "m"}, {"--workers", "3", "-g", "2"});
+  std::string uid;
+  for (const auto& [role, count] : {std::pair("Launcher", "0"), std::pair("Worker", "2")}) {
+    auto env = Env(*json::Find(mpi, {"spec", "mpiReplicaSpecs", role, "template", "spec"}));
+    EXPECT_EQ(env["RUNAI_NUM_OF_GPUS"], count) << role;
+    EXPECT_EQ(env["RUNAI_MPI_NUM_WORKERS"], "3") << role;
+    EXPECT_TRUE(uid.empty() || uid == env["JOB_UUID"]) << "all pods are of one workload";
+    uid = env["JOB_UUID"];
+  }
+  EXPECT_EQ(Submit({"--gpu-memory", "4G"}), 0) << "the server takes it: " << err_;
 }
 
 TEST_F(RunaiSubmitTest, VariablesAreTakenFromSecretsAndFields) {

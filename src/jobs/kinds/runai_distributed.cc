@@ -11,6 +11,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/runai_workload.h"
+#include "kube/controllers/pod_env.h"
 
 namespace swell::jobs {
 namespace {
@@ -235,6 +236,10 @@ void RunaiDistributedKind::PreparePod(const JobMember& member, json::Value& pod)
   const json::Value job = KubeflowJob(member.job, framework);
   KindOf(framework).PreparePod({job, member.spec, member.role, member.index}, pod);
   SetWorkloadEnv(member, pod);
+  if (framework.launches) {
+    const int64_t workers = api::WorkloadWorkers(api::Spec(member.job));
+    controllers::SetEnv(pod, "RUNAI_MPI_NUM_WORKERS", std::to_string(workers));
+  }
 }
 
 // Those by which members find each other, and that of the ports, which leads to the first member.

@@ -84,6 +84,9 @@ TEST_F(RunaiDistributedTest, PyTorchHasAMasterBesideItsWorkers) {
   EXPECT_EQ(cluster_.Env("default/job-worker-1", "RUNAI_JOB_NAME"), "job");
   EXPECT_EQ(cluster_.Env("default/job-worker-1", "RUNAI_PROJECT"), "team");
   EXPECT_EQ(cluster_.Env("default/job-worker-1", "POD_INDEX"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-worker-1", "RUNAI_NUM_OF_GPUS"), "1");
+  EXPECT_EQ(cluster_.Env("default/job-worker-1", "JOB_UUID"),
+            api::Uid(*cluster_.Get(kDistributed, "default/job")));
   EXPECT_EQ(api::Label(*pod_, "training.kubeflow.org/replica-type"), "worker");
   EXPECT_EQ(api::Label(*pod_, api::keys::kWorkload), "train");
   EXPECT_EQ(json::GetString(*pod_, {"spec", "priorityClassName"}), "train");

@@ -25,6 +25,7 @@ using controllers::SetEnvFromField;
 using controllers::WrongField;
 using controllers::WrongText;
 
+constexpr std::string_view kGpuCount = "RUNAI_NUM_OF_GPUS";
 constexpr std::string_view kLargeShm = "8Gi";
 constexpr std::string_view kNodeTypeLabel = "run.ai/type";
 // Only the system writes keys of this domain: they are facts about pods.
@@ -364,9 +365,22 @@ void ReadWorkloadPolicy(const json::Value& body, JobSpec& spec) {
 void SetWorkloadEnv(const JobMember& member, json::Value& pod) {
   SetEnv(pod, "JOB_NAME", api::Name(member.job));
   SetEnv(pod, "RUNAI_JOB_NAME", api::Name(member.job));
+  SetEnv(pod, "JOB_UUID", api::Uid(member.job));
+  SetEnv(pod, "RUNAI_JOB_UUID", api::Uid(member.job));
   SetEnv(pod, "RUNAI_PROJECT", member.spec.project);
   SetEnv(pod, "POD_INDEX", std::to_string(member.index));
   SetEnvFromField(pod, "POD_UUID", "metadata.uid");
+  SetEnvFromField(pod, "NODE_NAME", "spec.nodeName");
+  // What memory is of a GPU is known when the pod has its node.
+  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) {
+    SetEnvFromField(pod, kGpuCount, StrCat("metadata.annotations['", api::keys::kGpuShare, "']"));
+    return;
+  }
+  const json::Value& container = json::GetArray(pod, {"spec", "containers"}).front();
+  const std::string_view part = api::Annotation(pod, api::keys::kGpuFraction);
+  SetEnv(pod, kGpuCount,
+         part.empty() ? json::GetString(container, {"resources", "limits", api::kGpuResource}, "0")
+                      : part);
 }
 
 std::vector<json::Value> WorkloadServices(const json::Value& body,
