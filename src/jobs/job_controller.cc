@@ -86,6 +86,20 @@ void DecideFinished(JobPass& pass) {
   }
 }
 
+// Pods of a job that is over are deleted, by its policy or by others. What they did stays known.
+void KeepFinalCounts(JobPass& pass) {
+  if (!pass.IsTrue("Succeeded") && !pass.IsTrue("Failed")) return;
+  for (size_t i = 0; i < pass.counts.size(); ++i) {
+    const std::string& role = pass.spec.replicas[i].type;
+    const auto before = [&](std::string_view field) {
+      return json::GetInt(pass.status, {"replicaStatuses", role, field});
+    };
+    ReplicaCount& count = pass.counts[i];
+    count.succeeded = std::max(count.succeeded, before("succeeded"));
+    count.failed = std::max(count.failed, before("failed"));
+  }
+}
+
 bool StoppedBySuspension(const JobPass& pass) {
   const auto running = api::FindConditionIn(pass.status, "Running");
   return running && running->reason == pass.kind.Reason("Suspended");
@@ -312,6 +326,7 @@ void JobController::Observe(JobPass& pass) {
       if (phase == "Running" || phase == "Pending") ++count.active;
     }
   }
+  KeepFinalCounts(pass);
 }
 
 void JobController::Decide(JobPass& pass) {

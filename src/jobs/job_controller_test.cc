@@ -299,6 +299,11 @@ TEST_P(CleanTest, RemovesPodsByPolicy) {
   cluster_.Run(10 * kSecond);
   EXPECT_EQ(cluster_.Pods(""), GetParam().left);
   EXPECT_EQ(cluster_.Pods("Running"), GetParam().running);
+  const auto count = [this](const char* role, const char* field) {
+    return cluster_.Int(kPyTorchJobs, "default/job", {"status", "replicaStatuses", role, field});
+  };
+  EXPECT_EQ(count("Worker", "succeeded"), 1) << "though its pod may be gone";
+  EXPECT_EQ(count("Master", GetParam().fails ? "failed" : "succeeded"), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies,
