@@ -235,7 +235,7 @@ void RunaiDistributedKind::PreparePod(const JobMember& member, json::Value& pod)
   const Framework& framework = *FrameworkOf(member.job);
   const json::Value job = KubeflowJob(member.job, framework);
   KindOf(framework).PreparePod({job, member.spec, member.role, member.index}, pod);
-  SetWorkloadEnv(member, pod);
+  SetWorkloadEnv(member, ProjectOf(member), pod);
   if (framework.launches) {
     const int64_t workers = api::WorkloadWorkers(api::Spec(member.job));
     controllers::SetEnv(pod, "RUNAI_MPI_NUM_WORKERS", std::to_string(workers));

@@ -29,7 +29,7 @@ class RunaiJobKind final : public RunaiKind {
   Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override {
-    SetWorkloadEnv(member, pod);
+    SetWorkloadEnv(member, ProjectOf(member), pod);
   }
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override {

@@ -62,6 +62,22 @@ class RunaiJobTest : public ::testing::Test {
   json::SharedValue pod_;
 };
 
+TEST_F(RunaiJobTest, PodsKnowTheProjectOfTheirNamespaceAndTheirGpus) {
+  Start();
+  ASSERT_TRUE(cluster_.Until([&] {
+    return api::Label(*cluster_.Get(client::resources::kNamespaces, "default"),
+                      api::keys::kProject) == "team";
+  }));
+  cluster_.Create(
+      "{apiVersion: run.ai/v2alpha1, kind: TrainingWorkload, metadata: {name: job, namespace: "
+      "default}, spec: {image: {value: ubuntu}, gpu: {value: '0.5'}}}");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
+  const auto env = [this](const char* name) { return cluster_.Env("default/job-worker-0", name); };
+  EXPECT_EQ(env("RUNAI_PROJECT"), "team");
+  EXPECT_EQ(env("RUNAI_NUM_OF_GPUS"), "0.5");
+  EXPECT_EQ(env("JOB_UUID"), api::Uid(*cluster_.Get(kTraining, "default/job")));
+}
+
 TEST_F(RunaiJobTest, TrainingIsOnePodAsRunaiSubmitMakesIt) {
   Start();
   cluster_.Create(Workload(

@@ -8,6 +8,7 @@
 
 #include "jobs/kinds/job_kind.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::jobs {
 
@@ -20,12 +21,18 @@ class RunaiKind : public JobKind {
     return {definition_.group, definition_.version, definition_.plural, true};
   }
   std::string kind() const override { return definition_.kind; }
-  // nodePools names them.
+  // nodePools names the first, and a namespace says whose it is.
   std::vector<client::Resource> References() const override {
-    return {client::resources::kNodePools};
+    return {client::resources::kNodePools, client::resources::kNamespaces};
   }
 
  protected:
+  // The project that the member is charged to; empty: none.
+  std::string ProjectOf(const JobMember& member) const {
+    if (!member.spec.project.empty() || !options_.find) return member.spec.project;
+    const auto ns = options_.find(client::resources::kNamespaces, api::Namespace(member.job));
+    return ns ? std::string(api::Label(*ns, api::keys::kProject)) : "";
+  }
   const api::Definition definition_;
   const JobKindOptions options_;
 };

@@ -362,12 +362,12 @@ void ReadWorkloadPolicy(const json::Value& body, JobSpec& spec) {
   }
 }
 
-void SetWorkloadEnv(const JobMember& member, json::Value& pod) {
+void SetWorkloadEnv(const JobMember& member, std::string_view project, json::Value& pod) {
   SetEnv(pod, "JOB_NAME", api::Name(member.job));
   SetEnv(pod, "RUNAI_JOB_NAME", api::Name(member.job));
   SetEnv(pod, "JOB_UUID", api::Uid(member.job));
   SetEnv(pod, "RUNAI_JOB_UUID", api::Uid(member.job));
-  SetEnv(pod, "RUNAI_PROJECT", member.spec.project);
+  SetEnv(pod, "RUNAI_PROJECT", project);
   SetEnv(pod, "POD_INDEX", std::to_string(member.index));
   SetEnvFromField(pod, "POD_UUID", "metadata.uid");
   SetEnvFromField(pod, "NODE_NAME", "spec.nodeName");

@@ -31,7 +31,7 @@ Result<json::Value> MakeWorkloadPod(const WorkloadPart& part, const JobKindOptio
 // What the spec says of suspension, preemption and how long the workload is kept.
 void ReadWorkloadPolicy(const json::Value& body, JobSpec& spec);
 // The variables that Run:ai gives its workloads.
-void SetWorkloadEnv(const JobMember& member, json::Value& pod);
+void SetWorkloadEnv(const JobMember& member, std::string_view project, json::Value& pod);
 // The Service of the ports that `body` names; empty: it names none. `labels` are those of the pods.
 std::vector<json::Value> WorkloadServices(const json::Value& body,
                                           const std::string& name,
