@@ -125,9 +125,14 @@ Result<ReplicaSpec> ReadTask(const json::Value& task, size_t index, const Polici
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
     return controllers::WrongText(field + ".name", name, wrong);
   }
-  for (std::string_view unknown : {"dependsOn", "partitionPolicy"}) {
-    if (json::Find(task, {unknown}) == nullptr) continue;
-    return WrongField(StrCat(field, ".", unknown), "Forbidden: tasks of a job start together here");
+  if (json::Find(task, {"dependsOn"}) != nullptr) {
+    return WrongField(field + ".dependsOn",
+                      "Forbidden: tasks of a job start together here; leave it out, and let the "
+                      "command wait until the others answer");
+  }
+  if (json::Find(task, {"partitionPolicy"}) != nullptr) {
+    return WrongField(field + ".partitionPolicy",
+                      "Forbidden: a task's pods are one part here; leave it out");
   }
   const std::string_view numa = json::GetString(task, {"topologyPolicy"}, "none");
   if (numa != "none" && !numa.empty()) {

@@ -186,6 +186,7 @@ constexpr WordsRule kWordsRules[] = {
      "the script expects torch's launcher: start it with torchrun, or python -m swell.launch"},
     {"unrecognized arguments: --local-rank", kLocalRank},
     {"unrecognized arguments: --local_rank", kLocalRank},
+    {"unrecognized arguments: --no-python", "torchrun before torch 2.0 writes it --no_python"},
     {"unrecognized arguments: --nproc-per-node",
      "torchrun before torch 2.0 writes it --nproc_per_node; python -m swell.launch takes both"},
     {"syntaxerror",

@@ -322,6 +322,7 @@ TEST(Failure, WhatPeopleMeetMostOftenHasItsOwnAdvice) {
            {"t.py: error: unrecognized arguments: --local-rank=0",
             "torch.distributed.launch gives"},
            {"torchrun: error: unrecognized arguments: --nproc-per-node=2", "torchrun before torch"},
+           {"torchrun: error: unrecognized arguments: --no-python", "torchrun before torch 2.0"},
            {"NameError: name 'get_ipython' is not defined", "the script comes from a notebook"},
            {"SyntaxError: invalid syntax", "correct the program; if it runs on another machine"},
            {R"(/t.sh: line 3: cd: $'/code\\r': No such file or directory)",
