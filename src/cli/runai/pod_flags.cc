@@ -18,6 +18,7 @@
 namespace swell::cli::runai {
 namespace {
 
+constexpr const char* kHome = "/home/user";
 constexpr const char* kGpuCount = "RUNAI_NUM_OF_GPUS";
 
 // "4G", "512M" or MiB.
@@ -232,6 +233,8 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.Maybe("--run-as-user", &run_as_user_, "UID",
               "user ID of the processes; without a value, yours");
   flags.Int("--run-as-gid", &pod.run_as_group, "GID", "group ID of the processes");
+  flags.Switch("--create-home-dir", &create_home_,
+               StrCat("empty home directory ", kHome, ", which ends with the pod"));
   flags.List("--supplemental-groups", &groups_, "GID,...", "supplemental group IDs");
   flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
                "do not allow privilege escalation");
@@ -316,7 +319,6 @@ void PodFlags::RefuseOthers(Flags& flags) {
        "mount"},
       {"--compute", "Swell stores no assets; --gpu, --cpu and --memory say how much"},
       {"--privileged", "workloads cannot gain privileges; --add-capability NAME adds one"},
-      {"--create-home-dir", "use -v or --pvc for a directory that is kept"},
       {"--nfs-server", "use --nfs server=HOST,path=PATH,mountpath=PATH"},
       {"--s3", "use --pvc or --git-sync"},
       {"--custom-url", "use --port with --service-type nodeport, or runai port-forward"},
@@ -542,6 +544,10 @@ Status PodFlags::FillMounts(PyTorchSpec& pod) {
   SWELL_RETURN_IF_ERROR(AddMounts(kEmptyDir, empty_dirs_, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kConfigMap, config_maps_, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kSecret, secrets_, pod));
+  if (create_home_) {
+    pod.mounts.push_back({.source = {{"emptyDir", json::Object()}}, .path = kHome});
+    pod.own_env.emplace_back("HOME", kHome);
+  }
   return AddMounts(kNfs, nfs_, pod);
 }
 

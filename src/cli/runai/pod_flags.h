@@ -86,7 +86,7 @@ class PodFlags {
   std::string gpus_, gpu_portion_, gpu_memory_, gpu_portion_limit_, gpu_memory_limit_,
       gpu_request_type_, node_type_, git_sync_, grace_, ignored_text_, attach_limit_text_;
   bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,
-       mount_propagation_ = false, attach_ = false, may_escalate_ = true;
+       create_home_ = false, mount_propagation_ = false, attach_ = false, may_escalate_ = true;
   std::optional<Duration> attach_limit_;
   std::vector<json::Value> lasting_claims_, own_claims_;
 };

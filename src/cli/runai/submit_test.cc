@@ -74,6 +74,16 @@ TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
   EXPECT_EQ(Submit(), 0) << "the server takes them: " << err_;
 }
 
+TEST_F(RunaiSubmitTest, AHomeDirectoryEndsWithThePod) {
+  Cluster();
+  const json::Value pod = PodOf(Made({"submit", "t"}, {"--run-as-user", "7", "--create-home-dir"}));
+  EXPECT_EQ(Env(pod)["HOME"], "/home/user");
+  const json::Value& mount = json::GetArray(Container(pod), {"volumeMounts"})[0];
+  EXPECT_EQ(json::GetString(mount, {"mountPath"}), "/home/user");
+  EXPECT_NE(json::Find(json::GetArray(pod, {"volumes"})[0], {"emptyDir"}), nullptr);
+  EXPECT_EQ(Submit({"--create-home-dir", "-e", "HOME=/data"}), 0) << err_;
+}
+
 TEST_F(RunaiSubmitTest, PodsKnowTheirGpus) {
   Cluster();
   const auto gpus = [this](const std::vector<std::string>& flags) {
