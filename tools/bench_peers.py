@@ -52,6 +52,7 @@ class Plane(Kubernetes):
         super().__init__(nodes, GPUS, *self.flags,
                          environment={} if os.environ.get("KUBE_BIN_DIR") else {"KUBE_VERSION": VERSION})
         self.namespace("bench")
+        self.loads = 0  # that were placed
         for name, value in (("low", 10), ("high", 20)):
             self.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
                          "value": value})
@@ -236,19 +237,23 @@ class Clock:
 
 
 def place(plane, peer, pids, sizes):
-    """Gangs of these sizes, all at once; size 1 is a pod without a gang."""
+    """Gangs of these sizes, all at once; size 1 is a pod without a gang.
+
+    No name comes twice in a control plane: a system may keep what it wrote of a pod beyond the pod's end.
+    """
+    plane.loads += 1
+    names = [f"bench-{plane.loads}-{number}" for number in range(len(sizes))]
     requests = []
-    for number, size in enumerate(sizes):
-        name = f"bench-{number}"
+    for name, size in zip(names, sizes):
         requests += peer.single(f"{name}-0") if size == 1 else peer.gang(name, size, "low")
-    watch, clock = bound(plane), Clock(plane, pids)
+    watch, clock = bound(plane, f"bench-{plane.loads}-"), Clock(plane, pids)
     begin = time.monotonic()
     plane.submit(requests)
     seconds = watch.until(sum(sizes), begin)
     members = {}
     for name in watch.times:
         members[gang_of(name)] = members.get(gang_of(name), 0) + 1
-    partial = sum(1 for number, size in enumerate(sizes) if 0 < members.get(f"bench-{number}", 0) < size)
+    partial = sum(1 for name, size in zip(names, sizes) if 0 < members.get(name, 0) < size)
     return clock.put(Figures(seconds, len(watch.times), sum(sizes), partial))
 
 
