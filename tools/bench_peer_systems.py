@@ -253,7 +253,10 @@ tiers:
 
 
 class Kai(Programs):
-    """With one queue of all GPUs below a department, and gangs that are made beside its podgrouper."""
+    """With one queue of all GPUs below a department, and gangs that are made beside its podgrouper.
+
+    It counts a GPU twice that is both a resource of its node and in a ResourceSlice, so there are no slices.
+    """
 
     name, scheduler, folder = "KAI-Scheduler", "kai-scheduler", "kai"
     groups = "/apis/scheduling.run.ai/v2alpha2/namespaces/bench/podgroups"
@@ -275,7 +278,22 @@ class Kai(Programs):
                   for name, parent in (("department", {}), ("all", {"parentQueue": "department"}))]
         places = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
                   for name in ("kai-scheduler", "kai-resource-reservation", "kai-scale-adjust")]
-        return places + queues
+        return places + queues + self.no_slices()
+
+    def no_slices(self):
+        rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["CREATE"],
+                "resources": ["resourceslices"]}
+        return [{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "no-slices"},
+                 "spec": spec}
+                for kind, spec in (("ValidatingAdmissionPolicy", {
+                    "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false"}]}),
+                    ("ValidatingAdmissionPolicyBinding", {
+                        "policyName": "no-slices", "validationActions": ["Deny"]}))]
+
+    def begin(self, plane, name, words):
+        if name == "scheduler":
+            plane.kubectl("delete", "resourceslices", "--all")
+        return super().begin(plane, name, words)
 
     def single(self, name):
         return [(PODS, pod(name, self.scheduler, {"kai.scheduler/queue": "all"}))]
