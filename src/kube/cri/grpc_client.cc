@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/percent.h"
 #include "base/strings.h"
 #include "kube/images/shared_library.h"
 
@@ -65,22 +66,6 @@ Result<Curl> LoadCurl() {
     return Status(Code::kUnavailable, "libcurl cannot be started");
   }
   return curl;
-}
-
-// grpc-message has bytes beyond printable ASCII as %XX.
-std::string Unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-    const int low = high >= 0 ? HexDigit(text[i + 2]) : -1;
-    if (text[i] != '%' || low < 0) {
-      out += text[i];
-      continue;
-    }
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 Code CodeOf(int64_t grpc_status) {
@@ -151,7 +136,8 @@ Result<std::string> Transfer::Answer(CURLcode code, const std::string& socket) {
   if (too_large) {
     return Status(Code::kTooLarge, StrCat("the answer has more than ", kMessageMax, " bytes"));
   }
-  if (status && *status != 0) return Status(CodeOf(*status), Unescape(message));
+  if (status && *status != 0)
+    return Status(CodeOf(*status), PercentDecode(message).value_or(message));
   if (code == CURLE_OPERATION_TIMEDOUT) {
     return Status(Code::kTimeout, StrCat("no answer from ", socket, " to ", call.method));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/percent.h"
 #include "base/strings.h"
 #include "json/value.h"
 
@@ -16,23 +17,6 @@ constexpr std::string_view kAccepted =
     "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, "
     "application/vnd.docker.distribution.manifest.v2+json";
-
-std::string UrlEncode(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[static_cast<unsigned char>(c) >> 4];
-      out += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
-}
 
 // What a registry says of an error in the protocol's form. Other text is not shown: another program
 // may have sent it, which who named the image cannot ask itself.
@@ -327,7 +311,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
   std::string scope = parameters["scope"];
   if (scope.empty()) scope = StrCat("repository:", image_.path, ":pull");
   const std::string query =
-      StrCat("service=", UrlEncode(parameters["service"]), "&scope=", UrlEncode(scope));
+      StrCat("service=", PercentEncode(parameters["service"]), "&scope=", PercentEncode(scope));
   HttpRequest request = MakeRequest(session, "");
   request.url = StrCat(realm, realm.find('?') == std::string::npos ? "?" : "&", query);
   const bool own = HostOfUrl(realm) == HostOfUrl(session.endpoint.url);
@@ -339,7 +323,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
     } else {
       request.url = realm;
       request.form = StrCat("grant_type=refresh_token&client_id=swell&", query,
-                            "&refresh_token=", UrlEncode(credential->identity_token));
+                            "&refresh_token=", PercentEncode(credential->identity_token));
     }
   }
   HttpAnswer answer;

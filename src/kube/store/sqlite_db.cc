@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/percent.h"
 #include "base/strings.h"
 
 namespace swell::store {
@@ -17,10 +18,7 @@ std::string Uri(const std::string& path, bool immutable) {
   std::string uri = "file:";
   for (char c : path) {
     if (c == '%' || c == '?' || c == '#') {
-      static constexpr char kHex[] = "0123456789ABCDEF";
-      uri += '%';
-      uri += kHex[c >> 4 & 15];
-      uri += kHex[c & 15];
+      AppendPercent(uri, c);
     } else {
       uri += c;
     }

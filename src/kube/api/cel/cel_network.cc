@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/percent.h"
 #include "base/strings.h"
 #include "kube/api/cel/cel_objects.h"
 
@@ -122,30 +123,6 @@ bool IsAlnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-int HexOf(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-// With %41 read as A, and + as a space in a query. nullopt: a % has no two digits behind it.
-std::optional<std::string> Unescaped(std::string_view text, bool query) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += query && text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = HexOf(text[i + 1]);
-    const int low = HexOf(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
-
 std::string EscapedPath(const std::string& path) {
   constexpr std::string_view kFree = "-_.~!$&'()*+,;=:@/[]%";
   constexpr std::string_view kKept = "-_.~$&+,/:;=@";
@@ -154,13 +131,11 @@ std::string EscapedPath(const std::string& path) {
   };
   if (std::all_of(path.begin(), path.end(), is(kFree))) return path;
   std::string out;
-  for (const char c : Unescaped(path, false).value_or(path)) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    const auto byte = static_cast<unsigned char>(c);
+  for (const char c : PercentDecode(path).value_or(path)) {
     if (is(kKept)(c)) {
       out += c;
     } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      AppendPercent(out, c);
     }
   }
   return out;
@@ -184,7 +159,7 @@ bool IsHost(std::string_view host) {
   const size_t bracket = host.find(']');
   if (bracket != std::string_view::npos && bracket + 1 != std::min(port, host.size())) return false;
   return behind.find_first_not_of("0123456789") == std::string_view::npos &&
-         Unescaped(host.substr(0, port), false).has_value();
+         PercentDecode(host.substr(0, port)).has_value();
 }
 
 // An absolute URI or an absolute path. `fragment`: whether "#…" may end it.
@@ -221,7 +196,7 @@ std::optional<CelUrl> ParseUri(std::string_view text, bool fragment) {
     text.remove_prefix(authority.size());
   }
   url.path = text;
-  return Unescaped(url.path, false) ? std::optional(url) : std::nullopt;
+  return PercentDecode(url.path) ? std::optional(url) : std::nullopt;
 }
 
 CelValue QueryOf(const std::string& query) {
@@ -229,8 +204,8 @@ CelValue QueryOf(const std::string& query) {
   for (const std::string_view pair : Split(query, '&')) {
     if (pair.empty() || pair.find(';') != std::string_view::npos) continue;
     const size_t sign = pair.find('=');
-    const auto key = Unescaped(pair.substr(0, sign), true);
-    const auto value = Unescaped(sign == std::string_view::npos ? "" : pair.substr(sign + 1), true);
+    const auto key = QueryDecode(pair.substr(0, sign));
+    const auto value = QueryDecode(sign == std::string_view::npos ? "" : pair.substr(sign + 1));
     if (key && value) values[*key].push_back({*value});
   }
   auto out = std::make_shared<std::vector<std::pair<CelValue, CelValue>>>();

@@ -1,51 +1,21 @@
 #include "kube/api/rest/rest.h"
 
+#include "base/percent.h"
 #include "base/strings.h"
 #include "kube/api/rest/sink_capabilities.h"
 
 namespace swell::api {
 namespace {
 
-Result<std::string> Unescape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      out += ' ';
-    } else if (text[i] == '%') {
-      int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-      int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) {
-        return Status(Code::kBadRequest,
-                      StrCat("query: invalid URL escape ", Quote(text.substr(i, 3))));
-      }
-      out += static_cast<char>(high << 4 | low);
-      i += 2;
-    } else {
-      out += text[i];
-    }
+Result<std::string> Decode(std::string_view text) {
+  const std::optional<std::string> out = QueryDecode(text);
+  if (!out) {
+    return Status(Code::kBadRequest, StrCat("query: invalid URL escape in ", Quote(text)));
   }
-  if (!IsValidUtf8(out)) return Status(Code::kBadRequest, StrCat("query: not UTF-8: ", Quote(out)));
-  return out;
-}
-
-std::string Escape(std::string_view text, std::string_view also_plain) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (char c : text) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                 c == '-' || c == '.' || c == '_' || c == '~' ||
-                 also_plain.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
+  if (!IsValidUtf8(*out)) {
+    return Status(Code::kBadRequest, StrCat("query: not UTF-8: ", Quote(*out)));
   }
-  return out;
+  return *out;
 }
 
 }  // namespace
@@ -69,15 +39,15 @@ Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_
   for (std::string_view part : Split(query, '&')) {
     if (part.empty()) continue;
     size_t equals = part.find('=');
-    SWELL_ASSIGN_OR_RETURN(std::string key, Unescape(part.substr(0, equals)));
+    SWELL_ASSIGN_OR_RETURN(std::string key, Decode(part.substr(0, equals)));
     std::string_view raw = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-    SWELL_ASSIGN_OR_RETURN(std::string value, Unescape(raw));
+    SWELL_ASSIGN_OR_RETURN(std::string value, Decode(raw));
     pairs.emplace_back(std::move(key), std::move(value));
   }
   return pairs;
 }
 
-std::string EscapeQuery(std::string_view text) { return Escape(text, ""); }
-std::string EscapePathSegment(std::string_view text) { return Escape(text, "!$&'()*,;=:@"); }
+std::string EscapeQuery(std::string_view text) { return PercentEncode(text); }
+std::string EscapePathSegment(std::string_view text) { return PercentEncode(text, "!$&'()*,;=:@"); }
 
 }  // namespace swell::api

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/percent.h"
 #include "base/strings.h"
 #include "kube/api/rest/rest.h"
 
@@ -14,24 +15,11 @@ constexpr size_t kMaxSegments = 64;
 constexpr size_t kUsualSegments = 8;
 constexpr size_t kMaxAcceptClauses = 32;
 
-Result<std::string> UnescapeSegment(std::string_view text) {
-  const size_t plain = std::min(text.find('%'), text.size());
-  std::string out(text.substr(0, plain));
-  for (size_t i = plain; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      return Status(Code::kBadRequest, StrCat("invalid URL escape in path ", Quote(text)));
-    }
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  if (!IsValidUtf8(out)) return Status(Code::kBadRequest, "the path is not valid UTF-8");
-  return out;
+Result<std::string> DecodeSegment(std::string_view text) {
+  const std::optional<std::string> out = PercentDecode(text);
+  if (!out) return Status(Code::kBadRequest, StrCat("invalid URL escape in path ", Quote(text)));
+  if (!IsValidUtf8(*out)) return Status(Code::kBadRequest, "the path is not valid UTF-8");
+  return *out;
 }
 
 // /namespaces/NS/RES/NAME/SUB/…, /RES/NAME/SUB/…, with what precedes it taken off.
@@ -62,7 +50,7 @@ Result<RequestInfo> ParsePath(std::string_view path) {
   info.segments.reserve(kUsualSegments);
   for (std::string_view part : Split(path, '/')) {
     if (part.empty()) continue;
-    SWELL_ASSIGN_OR_RETURN(std::string segment, UnescapeSegment(part));
+    SWELL_ASSIGN_OR_RETURN(std::string segment, DecodeSegment(part));
     info.segments.push_back(std::move(segment));
     if (info.segments.size() > kMaxSegments) {
       return Status(Code::kBadRequest, "the path has too many segments");

@@ -14,13 +14,6 @@ constexpr size_t kMaxMethodBytes = 32;
 constexpr size_t kMaxExtensionBytes = 256;
 constexpr int kMaxSizeDigits = 15;  // so that adding sizes cannot overflow
 
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // What may stand in a header's value: visible characters, blanks, tabs and bytes above ASCII.
 bool IsValueChar(char c) {
   auto byte = static_cast<unsigned char>(c);
@@ -200,7 +193,7 @@ void BodyDecoder::Eat(char c) {
   switch (state_) {
     case State::kSizeFirst:
     case State::kSize: {
-      int value = HexValue(c);
+      int value = HexDigit(c);
       if (value >= 0) {
         if (++digits_ > kMaxSizeDigits) return Fail("chunk size has too many digits");
         remaining_ = remaining_ * 16 + static_cast<uint64_t>(value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/percent.h"
 #include "base/strings.h"
 
 namespace swell::node {
@@ -54,14 +55,13 @@ bool HasControl(std::string_view text) {
 
 // As a request may have it: what would end the line is written as clients write it.
 std::string UrlPath(std::string_view path) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out = path.starts_with('/') ? "" : "/";
   for (const char c : path.substr(0, path.find('#'))) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte > ' ' && byte < 0x7f) {
       out += c;
     } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      AppendPercent(out, c);
     }
   }
   return out;
