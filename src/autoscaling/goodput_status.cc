@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::autoscaling {
@@ -21,11 +22,6 @@ double Rounded(double value) {
   const double rounded = std::round(value / unit) * unit;
   // Without the dust of the multiplication.
   return std::round(rounded * 1e9) / 1e9;
-}
-
-double NumberIn(const json::Value& object, std::string_view field) {
-  const json::Value* value = json::Find(object, {field});
-  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
 json::Array PointsOf(const goodput::Measurements& measurements) {
@@ -50,10 +46,11 @@ goodput::Measurements PointsIn(const json::Value& object) {
   goodput::Measurements measurements;
   for (const json::Value& point : json::GetArray(object, {"points"})) {
     goodput::Measured size;
-    size.speed = NumberIn(point, "perSecond");
-    size.step_s = NumberIn(point, "stepSeconds");
-    if (json::Find(point, {"syncSeconds"}) != nullptr) size.sync_s = NumberIn(point, "syncSeconds");
-    size.batch = NumberIn(point, "batchRecords");
+    size.speed = json::GetDouble(point, {"perSecond"});
+    size.step_s = json::GetDouble(point, {"stepSeconds"});
+    if (json::Find(point, {"syncSeconds"}) != nullptr)
+      size.sync_s = json::GetDouble(point, {"syncSeconds"});
+    size.batch = json::GetDouble(point, {"batchRecords"});
     size.nodes =
         static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
     size.observations = json::GetInt(point, {"observations"});
@@ -163,11 +160,11 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
   state.members = json::GetInt(status, {"members"});
   state.measured_at = json::GetInt(status, {"measuredAt"});
   state.wanted = json::GetInt(status, {"wanted"});
-  state.resize_s = std::max(0.0, NumberIn(status, "resizeSeconds"));
-  state.noise = std::max(0.0, NumberIn(status, "noiseRecords"));
+  state.resize_s = std::max(0.0, json::GetDouble(status, {"resizeSeconds"}));
+  state.noise = std::max(0.0, json::GetDouble(status, {"noiseRecords"}));
   state.decision = json::GetString(status, {"decision"});
   state.decided_at = api::ParseTime(json::GetString(status, {"decidedAt"})).value_or(WallTime{});
-  state.restart_s = std::max(0.0, NumberIn(status, "restartSeconds"));
+  state.restart_s = std::max(0.0, json::GetDouble(status, {"restartSeconds"}));
   state.held_to = json::GetString(status, {"heldTo"});
   state.type_decision = json::GetString(status, {"typeDecision"});
   if (const json::Value* move = json::Find(status, {"move"})) {
@@ -182,7 +179,7 @@ GoodputMove GoodputMove::FromStatus(const json::Value& status) {
   move.to = json::GetString(status, {"to"});
   move.from_members = json::GetInt(status, {"fromMembers"});
   move.to_members = json::GetInt(status, {"toMembers"});
-  move.expected = NumberIn(status, "expectedPercent") / 100;
+  move.expected = json::GetDouble(status, {"expectedPercent"}) / 100;
   move.count = std::max<int64_t>(0, json::GetInt(status, {"count"}));
   move.at = api::ParseTime(json::GetString(status, {"time"})).value_or(WallTime{});
   move.over = json::GetBool(status, {"over"});

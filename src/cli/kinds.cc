@@ -6,6 +6,7 @@
 #include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/flags.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -110,14 +111,6 @@ bool Matches(const Kind& kind, std::string_view word) {
   std::string_view rest = word.substr(dot + 1);
   return rest == kind.resource.group ||
          rest == StrCat(kind.resource.version, ".", kind.resource.group);
-}
-
-std::vector<std::string> TextsOf(const json::Value& value, std::string_view key) {
-  std::vector<std::string> texts;
-  for (const json::Value& item : json::GetArray(value, {key})) {
-    if (item.is_string()) texts.emplace_back(json::View(item.get_string()));
-  }
-  return texts;
 }
 
 bool CanList(const Kind& kind) {
@@ -256,9 +249,9 @@ Status Kinds::Aggregated(const json::Value& list) {
         kind.resource.namespaced = json::GetString(item, {"scope"}) == "Namespaced";
         kind.kind = json::GetString(item, {"responseKind", "kind"});
         kind.singular = json::GetString(item, {"singularResource"});
-        kind.short_names = TextsOf(item, "shortNames");
-        kind.categories = TextsOf(item, "categories");
-        kind.verbs = TextsOf(item, "verbs");
+        kind.short_names = json::Texts(json::GetArray(item, {"shortNames"}));
+        kind.categories = json::Texts(json::GetArray(item, {"categories"}));
+        kind.verbs = json::Texts(json::GetArray(item, {"verbs"}));
         if (kind.singular.empty()) kind.singular = ToLower(kind.kind);
         kinds_.push_back(std::move(kind));
       }
@@ -297,9 +290,9 @@ Status Kinds::Classic() {
       kind.kind = api::KindOf(item);
       kind.singular = json::GetString(item, {"singularName"}, ToLower(kind.kind));
       if (kind.singular.empty()) kind.singular = ToLower(kind.kind);
-      kind.short_names = TextsOf(item, "shortNames");
-      kind.categories = TextsOf(item, "categories");
-      kind.verbs = TextsOf(item, "verbs");
+      kind.short_names = json::Texts(json::GetArray(item, {"shortNames"}));
+      kind.categories = json::Texts(json::GetArray(item, {"categories"}));
+      kind.verbs = json::Texts(json::GetArray(item, {"verbs"}));
       kinds_.push_back(std::move(kind));
     }
   }

@@ -138,10 +138,6 @@ rules:
    priorityClassName: inference, onlyWithGpus: true, onlyInProjects: true}
 )";
 
-std::string_view KeyView(const json::Object::value_type& entry) {
-  return {entry.key().data(), entry.key().size()};
-}
-
 const json::Value* At(const json::Value& found, std::string_view path) {
   if (path.empty()) return &found;
   if (found.is_array()) {
@@ -235,10 +231,11 @@ class RuleReader {
   void Only(const json::Value& object, std::string_view at, std::vector<std::string_view> known) {
     if (!object.is_object()) return;
     for (const auto& entry : object.get_object()) {
-      if (std::find(known.begin(), known.end(), KeyView(entry)) != known.end()) continue;
+      if (std::find(known.begin(), known.end(), std::string_view(entry.key())) != known.end())
+        continue;
       std::string all;
       for (std::string_view one : known) all += StrCat(all.empty() ? "" : ", ", one);
-      Fault(StrCat(at, KeyView(entry)), StrCat("unknown field; there are ", all));
+      Fault(StrCat(at, std::string_view(entry.key())), StrCat("unknown field; there are ", all));
     }
   }
   std::string Text(const json::Value& object,
@@ -292,10 +289,11 @@ class RuleReader {
     }
     for (const auto& entry : found->get_object()) {
       if (!entry.value().is_string()) {
-        Fault(StrCat(at, field, ".", KeyView(entry)), "Invalid value: must be a text");
+        Fault(StrCat(at, field, ".", std::string_view(entry.key())),
+              "Invalid value: must be a text");
         continue;
       }
-      out.emplace_back(KeyView(entry), json::View(entry.value().get_string()));
+      out.emplace_back(std::string_view(entry.key()), json::View(entry.value().get_string()));
     }
     return out;
   }
@@ -405,7 +403,8 @@ std::vector<SetOf> SetsOf(const GroupingRule& rule, const json::Value& owner) {
     if (entries == nullptr) continue;
     if (entries->is_object()) {
       for (const auto& entry : entries->get_object()) {
-        out.push_back({ToLower(KeyView(entry)), Evaluate(set.min_member, entry.value()), &set});
+        out.push_back({ToLower(std::string_view(entry.key())),
+                       Evaluate(set.min_member, entry.value()), &set});
       }
     } else if (entries->is_array()) {
       for (const json::Value& entry : entries->get_array()) {

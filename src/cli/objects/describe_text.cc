@@ -23,10 +23,6 @@ namespace {
 
 constexpr size_t kMessageWidth = 100;
 
-std::string_view KeyText(const json::Object::value_type& member) {
-  return {member.key().data(), member.key().size()};
-}
-
 // "Name:      value" lines; empty values are left out.
 class Fields {
  public:
@@ -59,8 +55,10 @@ constexpr std::string_view kForPrograms[] = {"kubectl.kubernetes.io/last-applied
 std::string MapText(const json::Object& object) {
   std::vector<std::string> lines;
   for (const auto& member : object) {
-    if (std::ranges::find(kForPrograms, KeyText(member)) != std::end(kForPrograms)) continue;
-    lines.push_back(StrCat(KeyText(member), "=", OneLine(json::PlainText(member.value()))));
+    if (std::ranges::find(kForPrograms, std::string_view(member.key())) != std::end(kForPrograms))
+      continue;
+    lines.push_back(
+        StrCat(std::string_view(member.key()), "=", OneLine(json::PlainText(member.value()))));
   }
   std::sort(lines.begin(), lines.end());
   return Join(lines, "\n");
@@ -267,7 +265,7 @@ std::string Tree(const json::Value& value, int depth) {
   if (value.is_object() && !value.get_object().empty()) {
     out = "\n";
     for (const auto& member : value.get_object()) {
-      out += StrCat(indent, KeyText(member), ":", Tree(member.value(), depth + 1));
+      out += StrCat(indent, std::string_view(member.key()), ":", Tree(member.value(), depth + 1));
     }
     return out;
   }
@@ -292,7 +290,7 @@ std::string Tree(const json::Value& value, int depth) {
 std::string AmountsText(const json::Object& amounts) {
   std::vector<std::string> parts;
   for (const auto& member : amounts) {
-    parts.push_back(StrCat(KeyText(member), " ", json::PlainText(member.value())));
+    parts.push_back(StrCat(std::string_view(member.key()), " ", json::PlainText(member.value())));
   }
   return Join(parts, ", ");
 }
@@ -579,14 +577,14 @@ std::string DescribeAny(Session& session,
   std::string out = fields.ToString();
   bool secret = api::KindOf(object) == "Secret";
   for (const auto& member : object.get_object()) {
-    std::string_view key = KeyText(member);
+    std::string_view key = std::string_view(member.key());
     if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
     if (secret && (key == "data" || key == "stringData") && member.value().is_object()) {
       // The lengths tell enough; values belong in no terminal's history.
       out += StrCat("\n", key, ":\n");
       for (const auto& item : member.value().get_object()) {
-        out += StrCat("  ", KeyText(item), ": ", json::PlainText(item.value()).size() * 3 / 4,
-                      " bytes\n");
+        out += StrCat("  ", std::string_view(item.key()), ": ",
+                      json::PlainText(item.value()).size() * 3 / 4, " bytes\n");
       }
       continue;
     }

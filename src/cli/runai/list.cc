@@ -10,6 +10,7 @@
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/own_namespaces.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::runai {
@@ -270,10 +271,8 @@ class ListClaimsAction final : public Action {
       return OrDash(std::string(json::GetString(of, path)));
     };
     for (const json::SharedValue& claim : claims) {
-      std::vector<std::string> modes;
-      for (const json::Value& mode : json::GetArray(*claim, {"spec", "accessModes"})) {
-        if (mode.is_string()) modes.emplace_back(json::View(mode.get_string()));
-      }
+      const std::vector<std::string> modes =
+          json::Texts(json::GetArray(*claim, {"spec", "accessModes"}));
       const auto made = api::ParseTime(api::CreationTimestamp(*claim));
       table.Add({std::string(api::Name(*claim)), text(*claim, {"status", "phase"}),
                  text(*claim, {"spec", "resources", "requests", "storage"}),

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -15,11 +16,6 @@ namespace {
 
 constexpr size_t kOthersNamed = 6;
 constexpr size_t kSizesNamed = 8;
-
-double NumberIn(const json::Value& object, std::string_view field) {
-  const json::Value* value = json::Find(object, {field});
-  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
-}
 
 std::string Decimal(double value, int digits) {
   char text[32];
@@ -86,11 +82,12 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
     view.next_percent = json::GetInt(*status, {"nextPercent"});
   }
   for (const json::Value& at : json::GetArray(*status, {"curve"})) {
-    view.sizes.push_back({json::GetInt(at, {"members"}), NumberIn(at, "perSecond"),
-                          NumberIn(at, "relative"), ToLower(json::GetString(at, {"source"})),
+    view.sizes.push_back({json::GetInt(at, {"members"}), json::GetDouble(at, {"perSecond"}),
+                          json::GetDouble(at, {"relative"}),
+                          ToLower(json::GetString(at, {"source"})),
                           json::GetInt(at, {"efficiencyPercent"}, -1)});
   }
-  view.noise = NumberIn(*status, "noiseRecords");
+  view.noise = json::GetDouble(*status, {"noiseRecords"});
   view.fit = json::GetString(*status, {"fit", "message"});
   view.decision = json::GetString(*status, {"decision"});
   view.type_decision = json::GetString(*status, {"typeDecision"});

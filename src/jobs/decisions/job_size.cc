@@ -7,6 +7,7 @@
 #include "base/median.h"
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
@@ -66,11 +67,6 @@ double Throughput(const std::map<std::string, json::SharedValue>& pods, int64_t 
     }
   }
   return found;
-}
-
-double NumberAt(const json::Value& object, std::string_view field) {
-  const json::Value* value = json::Find(object, {field});
-  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
 // What the autoscaler has recorded of the role; null if it has not.
@@ -136,7 +132,7 @@ Tally Count(const json::Value& job,
 
 void NoteThroughput(json::Value& entry, double throughput) {
   if (throughput <= 0) return;
-  double known = NumberAt(entry, "throughput");
+  double known = json::GetDouble(entry, {"throughput"});
   if (known > 0 && std::abs(throughput - known) < kThroughputChangeMin * known) return;
   json::Set(entry, {"throughput"}, throughput);
 }

@@ -31,14 +31,10 @@ constexpr std::string_view kNodeTypeLabel = "run.ai/type";
 // Only the system writes keys of this domain: they are facts about pods.
 constexpr std::string_view kOwnDomain = "swell.dev/";
 
-std::string_view KeyView(const json::Object::value_type& entry) {
-  return {entry.key().data(), entry.key().size()};
-}
-
 std::string ItemField(const WorkloadPart& part,
                       std::string_view field,
                       const json::Object::value_type& item) {
-  return StrCat(part.Field(field), ".items.", KeyView(item), ".value");
+  return StrCat(part.Field(field), ".items.", std::string_view(item.key()), ".value");
 }
 
 // Fields of Run:ai's that are not followed here, and what does the same work.
@@ -69,8 +65,8 @@ Status CheckUnsupported(const WorkloadPart& part) {
 Status CheckKeys(const WorkloadPart& part) {
   for (std::string_view field : {"labels", "annotations"}) {
     for (const auto& item : WorkloadItems(part.body, field)) {
-      if (!KeyView(item).starts_with(kOwnDomain)) continue;
-      return WrongField(StrCat(part.Field(field), ".items.", KeyView(item)),
+      if (!std::string_view(item.key()).starts_with(kOwnDomain)) continue;
+      return WrongField(StrCat(part.Field(field), ".items.", std::string_view(item.key())),
                         "Forbidden: keys of swell.dev are the system's own");
     }
   }
@@ -192,7 +188,7 @@ Status SetResources(const WorkloadPart& part, json::Value& pod, json::Value& con
   for (const auto& item : WorkloadItems(part.body, "extendedResources")) {
     const std::string amount(json::GetString(item.value(), {"value"}));
     SWELL_RETURN_IF_ERROR(SetAmount(ItemField(part, "extendedResources", item), amount, "limits",
-                                    KeyView(item), container));
+                                    std::string_view(item.key()), container));
   }
   return SetGpus(part, pod, container);
 }
@@ -265,12 +261,13 @@ void SetPlainFields(const json::Value& body, json::Value& pod, json::Value& cont
     if (value != nullptr) json::Set(container, {field}, *value);
   }
   for (const auto& item : WorkloadItems(body, "labels")) {
-    json::Set(pod, {"metadata", "labels", KeyView(item)}, json::GetString(item.value(), {"value"}));
+    json::Set(pod, {"metadata", "labels", std::string_view(item.key())},
+              json::GetString(item.value(), {"value"}));
   }
   json::Array& env = ArrayIn(container, "env");
   for (const auto& item : WorkloadItems(body, "environment")) {
-    env.push_back(
-        json::Object{{"name", KeyView(item)}, {"value", json::GetString(item.value(), {"value"})}});
+    env.push_back(json::Object{{"name", std::string_view(item.key())},
+                               {"value", json::GetString(item.value(), {"value"})}});
   }
   for (const api::WorkloadPort& port : api::WorkloadPorts(body)) {
     ArrayIn(container, "ports").push_back(json::Object{{"containerPort", port.container}});
@@ -294,8 +291,9 @@ Status SetPools(const WorkloadPart& part, const JobKindOptions& options, json::V
     }
     json::Array labels;
     for (const auto& label : json::GetObject(*pool, {"spec", "nodeSelector"})) {
-      labels.push_back(json::Object{
-          {"key", KeyView(label)}, {"operator", "In"}, {"values", json::Array{label.value()}}});
+      labels.push_back(json::Object{{"key", std::string_view(label.key())},
+                                    {"operator", "In"},
+                                    {"values", json::Array{label.value()}}});
     }
     if (labels.empty()) return Status::Ok();  // a pool of all nodes
     terms.push_back(json::Object{{"matchExpressions", std::move(labels)}});

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::client {
@@ -18,11 +19,6 @@ json::Value Rounded(double seconds) {
   const double tenths = std::round(seconds * 10) / 10;
   if (tenths == std::floor(tenths)) return static_cast<int64_t>(tenths);
   return tenths;
-}
-
-double Number(const json::Value& object, std::string_view field) {
-  const json::Value* value = json::Find(object, {field});
-  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
 constexpr std::array<std::string_view, kGpuUses> kUseNames = {
@@ -49,16 +45,16 @@ void PutFigures(const UsageRow& row, json::Object& out) {
 
 UsageRow ReadFigures(const json::Value& one) {
   UsageRow row;
-  row.gpu_s = Number(one, "gpuSeconds");
-  row.cpu_s = Number(one, "cpuSeconds");
+  row.gpu_s = json::GetDouble(one, {"gpuSeconds"});
+  row.cpu_s = json::GetDouble(one, {"cpuSeconds"});
   row.started = json::GetInt(one, {"started"});
-  row.wait_s = Number(one, "waitSeconds");
-  row.wait_max_s = Number(one, "longestWaitSeconds");
+  row.wait_s = json::GetDouble(one, {"waitSeconds"});
+  row.wait_max_s = json::GetDouble(one, {"longestWaitSeconds"});
   row.preempted = json::GetInt(one, {"preemptedPods"});
-  row.lost_gpu_s = Number(one, "lostGpuSeconds");
+  row.lost_gpu_s = json::GetDouble(one, {"lostGpuSeconds"});
   const json::Value* use = json::Find(one, {"use"});
   for (size_t i = 0; use != nullptr && i < kGpuUses; ++i) {
-    row.use_gpu_s[i] = Number(*use, kUseNames[i]);
+    row.use_gpu_s[i] = json::GetDouble(*use, {kUseNames[i]});
   }
   return row;
 }
@@ -83,7 +79,7 @@ std::optional<UsageJobFacts> ReadFacts(const json::Value& one) {
   facts.submitted = *submitted;
   facts.first = *first;
   facts.last = *last;
-  facts.gpus = Number(one, "gpus");
+  facts.gpus = json::GetDouble(one, {"gpus"});
   facts.several = json::GetBool(one, {"severalJobs"});
   return facts;
 }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "json/texts.h"
 #include "json/value.h"
 #include "kube/process/process_runtime.h"
 
@@ -24,15 +25,11 @@ std::pair<std::string_view, std::string_view> WhatAndWhy(std::string_view limit)
 }  // namespace
 
 std::vector<std::string> MachineLimits(const DataDir& dir) {
-  std::vector<std::string> limits;
   auto text = ReadFile(LimitsFile(dir), kFileBytesMax);
-  if (!text.ok()) return limits;
+  if (!text.ok()) return {};
   auto value = json::Parse(*text);
-  if (!value.ok() || !value->is_array()) return limits;
-  for (const json::Value& item : value->get_array()) {
-    if (item.is_string()) limits.emplace_back(json::View(item.get_string()));
-  }
-  return limits;
+  if (!value.ok() || !value->is_array()) return {};
+  return json::Texts(value->get_array());
 }
 
 void ForgetMachineLimits(const DataDir& dir) { std::remove(LimitsFile(dir).c_str()); }

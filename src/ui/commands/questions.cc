@@ -11,6 +11,7 @@
 #include "cli/jobs/why.h"
 #include "cli/jobs/why_cron.h"
 #include "cli/jobs/why_report.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::ui {
@@ -380,14 +381,6 @@ namespace {
 
 constexpr int64_t kDaysUsual = 365;
 
-std::vector<std::string> Texts(const json::Value& document, std::string_view field) {
-  std::vector<std::string> texts;
-  for (const json::Value& one : json::GetArray(document, {field})) {
-    if (one.is_string()) texts.emplace_back(one.get_string());
-  }
-  return texts;
-}
-
 // How long the credentials shall be valid. The server knows the longest time.
 Result<cli::CredentialsRequest> CredentialsOf(const json::Value& user) {
   const json::Value* given = json::Find(user, {"days"});
@@ -423,8 +416,8 @@ Result<json::Value> AskCreateUser(cli::Api& api,
   api::RegisteredUser user;
   user.name = json::GetString(wanted, {"name"});
   user.role = json::GetString(wanted, {"role"});
-  user.projects = Texts(wanted, "projects");
-  user.groups = Texts(wanted, "groups");
+  user.projects = json::Texts(json::GetArray(wanted, {"projects"}));
+  user.groups = json::Texts(json::GetArray(wanted, {"groups"}));
   user.run_as = json::GetString(wanted, {"runAs"});
   SWELL_ASSIGN_OR_RETURN(const cli::CredentialsRequest request, CredentialsOf(wanted));
   SWELL_ASSIGN_OR_RETURN(const api::RegisteredUser made, cli::CreateUser(api, user));

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/crd/crd_rules.h"
 #include "kube/api/crd/crd_schema.h"
 #include "kube/api/meta/meta.h"
@@ -245,14 +246,6 @@ void CheckCrd(const Value& crd, std::vector<FieldError>& errors) {
 
 namespace {
 
-std::vector<std::string> Strings(const json::Array& list) {
-  std::vector<std::string> out;
-  for (const Value& item : list) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
-
 void ReadColumns(const Value& version, KindInfo& kind) {
   for (const Value& c : json::GetArray(version, {"additionalPrinterColumns"})) {
     PrinterColumn column;
@@ -311,8 +304,8 @@ void ReadNames(const Value& crd, const Value& version, KindInfo& kind) {
   kind.plural = std::string(json::GetString(crd, {"spec", "names", "plural"}));
   kind.singular = std::string(json::GetString(crd, {"spec", "names", "singular"}));
   if (kind.singular.empty()) kind.singular = ToLower(kind.gvk.kind);
-  kind.short_names = Strings(json::GetArray(crd, {"spec", "names", "shortNames"}));
-  kind.categories = Strings(json::GetArray(crd, {"spec", "names", "categories"}));
+  kind.short_names = json::Texts(json::GetArray(crd, {"spec", "names", "shortNames"}));
+  kind.categories = json::Texts(json::GetArray(crd, {"spec", "names", "categories"}));
   kind.namespaced = json::GetString(crd, {"spec", "scope"}) == "Namespaced";
   kind.custom = true;
   kind.served = json::GetBool(version, {"served"});

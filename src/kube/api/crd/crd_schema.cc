@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/schema/field_errors.h"
 #include "kube/api/schema/field_rules.h"
 #include "kube/api/schema/schema_pattern.h"
@@ -369,9 +370,7 @@ void Reader::ReadProperties(
     const json::Object& node, const std::string& path, Schema& schema, int depth, Place place) {
   std::vector<std::string> required;
   if (const Value* list = node.if_contains("required"); list && list->is_array()) {
-    for (const Value& name : list->get_array()) {
-      if (name.is_string()) required.emplace_back(json::View(name.get_string()));
-    }
+    required = json::Texts(list->get_array());
   }
   const bool logical = place == Place::kLogical;
   if (const Value* properties = node.if_contains("properties");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 
@@ -126,9 +127,7 @@ std::vector<NodeFailure> NodeFailuresOf(const json::Value& node) {
   for (const json::Value& one : list->get_array()) {
     const auto time = ParseTime(json::GetString(one, {"time"}));
     if (!time || failures.size() == kNodeFailuresKept) continue;
-    const json::Value* weight = json::Find(one, {"weight"});
-    const double number =
-        weight != nullptr && weight->is_number() ? weight->to_number<double>() : 0;
+    const double number = json::GetDouble(one, {"weight"});
     failures.push_back({*time, std::string(json::GetString(one, {"pod"})),
                         std::string(json::GetString(one, {"uid"})),
                         FailureClassOf(json::GetString(one, {"class"})),

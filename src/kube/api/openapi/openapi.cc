@@ -1,6 +1,7 @@
 #include "kube/api/openapi/openapi.h"
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/schema/schema_text.h"
 
 namespace swell::api {
@@ -20,12 +21,6 @@ Value NumberJson(const std::string& text) {
   if (std::optional<int64_t> number = ParseInt(text)) return Value(*number);
   Result<Value> parsed = json::Parse(text);
   return parsed.ok() ? *parsed : Value();
-}
-
-Value Strings(const std::vector<std::string>& list) {
-  Array out;
-  for (const std::string& s : list) out.emplace_back(s);
-  return out;
 }
 
 Value GvkJson(const GroupVersionKind& gvk) {
@@ -207,7 +202,7 @@ void Writer::WriteFields(const Schema& schema, Object& out, bool custom) {
 }
 
 void Writer::WriteRules(const Schema& schema, Object& out, bool custom) {
-  if (!schema.enum_values.empty()) out["enum"] = Strings(schema.enum_values);
+  if (!schema.enum_values.empty()) out["enum"] = json::TextArray(schema.enum_values);
   if (!schema.pattern.empty()) out["pattern"] = schema.pattern;
   if (!schema.minimum.empty()) out["minimum"] = NumberJson(schema.minimum);
   if (!schema.maximum.empty()) out["maximum"] = NumberJson(schema.maximum);
@@ -224,7 +219,7 @@ void Writer::WriteRules(const Schema& schema, Object& out, bool custom) {
   if (schema.type != SchemaType::kArray) return;
   if (schema.list_type == ListType::kMap) {
     out["x-kubernetes-list-type"] = "map";
-    out["x-kubernetes-list-map-keys"] = Strings(schema.list_map_keys);
+    out["x-kubernetes-list-map-keys"] = json::TextArray(schema.list_map_keys);
   } else if (schema.list_type == ListType::kSet) {
     out["x-kubernetes-list-type"] = "set";
   } else if (!custom) {
@@ -337,7 +332,7 @@ void PathWriter::AddBody(const KindInfo& kind,
   }
   bool required = !verb.starts_with("delete");
   if (version_ == 2) {
-    operation["consumes"] = Strings(types);
+    operation["consumes"] = json::TextArray(types);
     Object body;
     body["name"] = "body";
     body["in"] = "body";

@@ -17,10 +17,6 @@ constexpr std::string_view kRetainKeys = "$retainKeys";
 constexpr std::string_view kSetElementOrder = "$setElementOrder/";
 constexpr std::string_view kDeleteFromPrimitiveList = "$deleteFromPrimitiveList/";
 
-std::string_view KeyText(const json::Object::value_type& member) {
-  return {member.key().data(), member.key().size()};
-}
-
 boost::json::string_view Boost(std::string_view text) { return {text.data(), text.size()}; }
 
 // What Kubernetes has no reason for, but a code of 500.
@@ -163,7 +159,7 @@ class Merger {
     SWELL_RETURN_IF_ERROR(RetainKeys(document, patch));
     bool nulls = false;
     for (const auto& member : patch) {
-      std::string_view key = KeyText(member);
+      std::string_view key = std::string_view(member.key());
       if (key == kPatch || key == kRetainKeys) continue;
       if (key.starts_with(kSetElementOrder)) {
         SWELL_RETURN_IF_ERROR(
@@ -190,7 +186,7 @@ class Merger {
                 json::Object& document,
                 const json::Object& patch,
                 const json::Object::value_type& member) {
-    std::string_view key = KeyText(member);
+    std::string_view key = std::string_view(member.key());
     const json::Value& value = member.value();
     const Schema* child = ChildSchema(schema, key);
     json::Value* old = document.if_contains(Boost(key));
@@ -224,7 +220,7 @@ class Merger {
       if (key.is_string()) listed.insert(json::View(key.get_string()));
     }
     for (const auto& member : patch) {
-      const std::string_view key = KeyText(member);
+      const std::string_view key = std::string_view(member.key());
       if (!key.starts_with('$') && !member.value().is_null() && !listed.contains(key)) return bad;
     }
     json::EraseMembers(document, [&](std::string_view key) { return !listed.contains(key); });

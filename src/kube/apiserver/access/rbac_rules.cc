@@ -5,20 +5,13 @@
 #include <set>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/rule_words.h"
 
 namespace swell::apiserver {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-Texts ReadTexts(const json::Value& rule, std::string_view field) {
-  Texts texts;
-  for (const json::Value& one : json::GetArray(rule, {field})) {
-    if (one.is_string()) texts.emplace_back(json::View(one.get_string()));
-  }
-  return texts;
-}
 
 bool MatchesResource(const Texts& resources, const std::string& resource, std::string_view sub) {
   if (api::HasWordOrAll(resources, sub.empty() ? resource : StrCat(resource, "/", sub)))
@@ -78,9 +71,11 @@ void AppendField(std::string& line, std::string_view name, const Texts& texts) {
 PolicyRules ReadRules(const json::Value& role) {
   PolicyRules rules;
   for (const json::Value& rule : json::GetArray(role, {"rules"})) {
-    rules.push_back({ReadTexts(rule, "verbs"), ReadTexts(rule, "apiGroups"),
-                     ReadTexts(rule, "resources"), ReadTexts(rule, "resourceNames"),
-                     ReadTexts(rule, "nonResourceURLs")});
+    rules.push_back({json::Texts(json::GetArray(rule, {"verbs"})),
+                     json::Texts(json::GetArray(rule, {"apiGroups"})),
+                     json::Texts(json::GetArray(rule, {"resources"})),
+                     json::Texts(json::GetArray(rule, {"resourceNames"})),
+                     json::Texts(json::GetArray(rule, {"nonResourceURLs"}))});
   }
   return rules;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/field_errors.h"
 #include "kube/apiserver/access/access.h"
@@ -14,28 +15,14 @@
 namespace swell::apiserver {
 namespace {
 
-json::Array Strings(const std::vector<std::string>& texts) {
-  json::Array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
-
-std::vector<std::string> ReadStrings(const json::Value& value, json::Path path) {
-  std::vector<std::string> texts;
-  for (const json::Value& one : json::GetArray(value, path)) {
-    if (one.is_string()) texts.emplace_back(json::View(one.get_string()));
-  }
-  return texts;
-}
-
 json::Object UserObject(const api::UserInfo& user) {
   json::Object object;
   object["username"] = user.name;
   if (!user.uid.empty()) object["uid"] = user.uid;
-  object["groups"] = Strings(user.groups);
+  object["groups"] = json::TextArray(user.groups);
   if (user.extra.empty()) return object;
   json::Object extra;
-  for (const auto& [key, values] : user.extra) extra[key] = Strings(values);
+  for (const auto& [key, values] : user.extra) extra[key] = json::TextArray(values);
   object["extra"] = std::move(extra);
   return object;
 }
@@ -105,17 +92,17 @@ void FillRules(Core& core, const api::UserInfo& user, json::Value& review) {
   json::Array resources;
   for (const ResourceRule& rule : rules.resources) {
     json::Object object;
-    object["verbs"] = Strings(rule.verbs);
-    object["apiGroups"] = Strings(rule.groups);
-    object["resources"] = Strings(rule.resources);
-    if (!rule.names.empty()) object["resourceNames"] = Strings(rule.names);
+    object["verbs"] = json::TextArray(rule.verbs);
+    object["apiGroups"] = json::TextArray(rule.groups);
+    object["resources"] = json::TextArray(rule.resources);
+    if (!rule.names.empty()) object["resourceNames"] = json::TextArray(rule.names);
     resources.push_back(std::move(object));
   }
   json::Array paths;
   for (const NonResourceRule& rule : rules.non_resources) {
     json::Object object;
-    object["verbs"] = Strings(rule.verbs);
-    object["nonResourceURLs"] = Strings(rule.paths);
+    object["verbs"] = json::TextArray(rule.verbs);
+    object["nonResourceURLs"] = json::TextArray(rule.paths);
     paths.push_back(std::move(object));
   }
   json::Object status;
@@ -137,7 +124,7 @@ void FillToken(Core& core, json::Value& review) {
     json::Set(review, {"status"}, std::move(status));
     return;
   }
-  std::vector<std::string> wanted = ReadStrings(review, {"spec", "audiences"});
+  std::vector<std::string> wanted = json::Texts(json::GetArray(review, {"spec", "audiences"}));
   const bool asked = !wanted.empty();
   if (!asked) wanted.emplace_back(kTokenIssuer);
   std::erase_if(wanted, [&found](const std::string& one) {
@@ -149,7 +136,7 @@ void FillToken(Core& core, json::Value& review) {
   } else {
     status["authenticated"] = true;
     status["user"] = UserObject(found->user);
-    status["audiences"] = Strings(wanted);
+    status["audiences"] = json::TextArray(wanted);
   }
   json::Set(review, {"status"}, std::move(status));
 }
@@ -171,7 +158,7 @@ Status FillReview(Core& core, const Call& call, json::Value& review) {
     api::UserInfo user;
     user.name = json::GetString(review, {"spec", "user"});
     user.uid = json::GetString(review, {"spec", "uid"});
-    user.groups = ReadStrings(review, {"spec", "groups"});
+    user.groups = json::Texts(json::GetArray(review, {"spec", "groups"}));
     SWELL_RETURN_IF_ERROR(CheckSubjectReview(call, review, user));
     FillAccess(core, user, review);
   } else if (kind == "TokenReview") {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/request/errors.h"
@@ -121,7 +122,7 @@ Binding BindingFrom(const json::Value& object) {
     binding.asked = RequestRulesFrom(*match, "resourceRules", "excludeResourceRules");
   }
   if (const json::Value* params = json::Find(spec, {"paramRef"})) binding.params = *params;
-  for (const std::string& action : TextsOf(json::GetArray(spec, {"validationActions"}))) {
+  for (const std::string& action : json::Texts(json::GetArray(spec, {"validationActions"}))) {
     binding.deny = binding.deny || action == "Deny";
     binding.warn = binding.warn || action == "Warn";
     binding.audit = binding.audit || action == "Audit";

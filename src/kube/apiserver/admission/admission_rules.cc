@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/rule_words.h"
 #include "kube/apiserver/access/access.h"
@@ -10,14 +11,6 @@
 #include "kube/apiserver/webhooks/conversion.h"
 
 namespace swell::apiserver {
-
-std::vector<std::string> TextsOf(const json::Array& list) {
-  std::vector<std::string> out;
-  for (const json::Value& item : list) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
 
 bool IsNamespaces(const api::KindInfo& kind) {
   return kind.gvk.group.empty() && kind.plural == "namespaces";
@@ -39,11 +32,11 @@ api::LabelSelector SelectorOf(const json::Value* selector) {
 std::vector<RequestRules::Rule> ReadRules(const json::Value& value, std::string_view field) {
   std::vector<RequestRules::Rule> rules;
   for (const json::Value& rule : json::GetArray(value, {field})) {
-    rules.push_back({TextsOf(json::GetArray(rule, {"operations"})),
-                     TextsOf(json::GetArray(rule, {"apiGroups"})),
-                     TextsOf(json::GetArray(rule, {"apiVersions"})),
-                     TextsOf(json::GetArray(rule, {"resources"})),
-                     TextsOf(json::GetArray(rule, {"resourceNames"})),
+    rules.push_back({json::Texts(json::GetArray(rule, {"operations"})),
+                     json::Texts(json::GetArray(rule, {"apiGroups"})),
+                     json::Texts(json::GetArray(rule, {"apiVersions"})),
+                     json::Texts(json::GetArray(rule, {"resources"})),
+                     json::Texts(json::GetArray(rule, {"resourceNames"})),
                      std::string(json::GetString(rule, {"scope"}))});
   }
   return rules;

@@ -39,7 +39,6 @@ struct RequestRules {
 RequestRules RequestRulesFrom(const json::Value& value,
                               std::string_view field,
                               std::string_view excluded = {});
-std::vector<std::string> TextsOf(const json::Array& list);
 
 // The version of the object in which it is asked about; null: it is not. `without_rules`: rules
 // that name no request are about all.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/patch.h"
+#include "json/texts.h"
 #include "kube/api/cel/cel_access.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/schema.h"
@@ -57,7 +58,7 @@ AdmissionWebhook WebhookFrom(const json::Value& value, std::string id) {
   hook.dry_run = effects == "None" || effects == "NoneOnDryRun";
   const int64_t seconds = json::GetInt(value, {"timeoutSeconds"});
   hook.timeout = std::chrono::seconds(seconds > 0 ? seconds : kTimeoutS);
-  hook.review_versions = TextsOf(json::GetArray(value, {"admissionReviewVersions"}));
+  hook.review_versions = json::Texts(json::GetArray(value, {"admissionReviewVersions"}));
   for (const json::Value& condition : json::GetArray(value, {"matchConditions"})) {
     auto program = api::CelProgram::Compile(
         json::GetString(condition, {"expression"}),

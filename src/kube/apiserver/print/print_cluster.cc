@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/apiserver/print/table.h"
@@ -130,10 +131,8 @@ void PrintCsiDriver(const json::Value& object, const CellContext& context, json:
   for (const json::Value& request : json::GetArray(object, {"spec", "tokenRequests"})) {
     audiences.emplace_back(json::GetString(request, {"audience"}));
   }
-  std::vector<std::string> modes;
-  for (const json::Value& mode : json::GetArray(object, {"spec", "volumeLifecycleModes"})) {
-    if (mode.is_string()) modes.emplace_back(json::View(mode.get_string()));
-  }
+  const std::vector<std::string> modes =
+      json::Texts(json::GetArray(object, {"spec", "volumeLifecycleModes"}));
   cells.emplace_back(api::Name(object));
   cells.emplace_back(flag("attachRequired", true));
   cells.emplace_back(flag("podInfoOnMount", false));
@@ -208,12 +207,8 @@ void PrintAttributesClass(const json::Value& object,
 }
 
 void PrintServiceRange(const json::Value& object, const CellContext& context, json::Array& cells) {
-  std::vector<std::string> ranges;
-  for (const json::Value& range : json::GetArray(object, {"spec", "cidrs"})) {
-    if (range.is_string()) ranges.emplace_back(json::View(range.get_string()));
-  }
   cells.emplace_back(api::Name(object));
-  cells.emplace_back(Join(ranges, ","));
+  cells.emplace_back(Join(json::Texts(json::GetArray(object, {"spec", "cidrs"})), ","));
   cells.emplace_back(AgeCell(object, context.now));
 }
 

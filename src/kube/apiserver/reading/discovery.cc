@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/openapi/openapi.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/access/registered_users.h"
@@ -18,12 +19,6 @@ constexpr std::string_view kOpenApiProtobufAsked =
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 constexpr std::string_view kOpenApiProtobuf =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-
-json::Array Strings(const std::vector<std::string>& texts) {
-  json::Array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
 
 // What a subresource takes and which methods it knows.
 struct SubresourceInfo {
@@ -97,9 +92,9 @@ json::Object ResourceObject(const api::KindInfo& kind) {
   object["singularName"] = kind.singular;
   object["namespaced"] = kind.namespaced;
   object["kind"] = kind.gvk.kind;
-  object["verbs"] = Strings(VerbsOf(kind));
-  if (!kind.short_names.empty()) object["shortNames"] = Strings(kind.short_names);
-  if (!kind.categories.empty()) object["categories"] = Strings(kind.categories);
+  object["verbs"] = json::TextArray(VerbsOf(kind));
+  if (!kind.short_names.empty()) object["shortNames"] = json::TextArray(kind.short_names);
+  if (!kind.categories.empty()) object["categories"] = json::TextArray(kind.categories);
   if (!kind.read_only) {
     object["storageVersionHash"] = Base64Encode(
         std::to_string(StableHash(kind.gvk.ApiVersion() + kind.gvk.kind)).substr(0, 8));
@@ -118,7 +113,7 @@ json::Object SubresourceObject(const api::KindInfo& kind, const std::string& nam
     object["version"] = info.gvk.version;
   }
   object["kind"] = info.gvk.kind;
-  object["verbs"] = Strings(info.verbs);
+  object["verbs"] = json::TextArray(info.verbs);
   return object;
 }
 
@@ -155,16 +150,16 @@ json::Object AggregatedResource(const api::KindInfo& kind) {
   object["responseKind"] = KindObject(kind.gvk);
   object["scope"] = kind.namespaced ? "Namespaced" : "Cluster";
   object["singularResource"] = kind.singular;
-  object["verbs"] = Strings(VerbsOf(kind));
-  if (!kind.short_names.empty()) object["shortNames"] = Strings(kind.short_names);
-  if (!kind.categories.empty()) object["categories"] = Strings(kind.categories);
+  object["verbs"] = json::TextArray(VerbsOf(kind));
+  if (!kind.short_names.empty()) object["shortNames"] = json::TextArray(kind.short_names);
+  if (!kind.categories.empty()) object["categories"] = json::TextArray(kind.categories);
   json::Array subresources;
   for (const std::string& name : kind.subresources) {
     const SubresourceInfo info = InfoOf(kind, name);
     json::Object sub;
     sub["subresource"] = name;
     sub["responseKind"] = KindObject(info.gvk);
-    sub["verbs"] = Strings(info.verbs);
+    sub["verbs"] = json::TextArray(info.verbs);
     subresources.push_back(std::move(sub));
   }
   if (!subresources.empty()) object["subresources"] = std::move(subresources);

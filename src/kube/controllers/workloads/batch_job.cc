@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "json/patch.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
 #include "kube/controllers/pod_env.h"
@@ -37,12 +38,6 @@ std::set<std::string> Uids(const json::Value& status, std::string_view list) {
   for (const json::Value& uid : json::GetArray(status, {"uncountedTerminatedPods", list})) {
     if (uid.is_string()) out.emplace(json::View(uid.get_string()));
   }
-  return out;
-}
-
-json::Array ToArray(const std::set<std::string>& uids) {
-  json::Array out;
-  for (const std::string& uid : uids) out.emplace_back(json::Value(uid));
   return out;
 }
 
@@ -552,8 +547,9 @@ void BatchJobController::FillCounts(Pass& pass) {
   put("succeeded", pass.succeeded, false);
   put("failed", pass.failed, false);
   json::Object uncounted;
-  if (!pass.uncounted_succeeded.empty()) uncounted["succeeded"] = ToArray(pass.uncounted_succeeded);
-  if (!pass.uncounted_failed.empty()) uncounted["failed"] = ToArray(pass.uncounted_failed);
+  if (!pass.uncounted_succeeded.empty())
+    uncounted["succeeded"] = json::TextArray(pass.uncounted_succeeded);
+  if (!pass.uncounted_failed.empty()) uncounted["failed"] = json::TextArray(pass.uncounted_failed);
   json::Set(pass.status, {"uncountedTerminatedPods"}, std::move(uncounted));
 }
 

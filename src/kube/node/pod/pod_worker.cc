@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/device_claim.h"
@@ -56,15 +57,8 @@ DnsSpec ReadDns(const json::Value& pod) {
   const json::Value* config = json::Find(pod, {"spec", "dnsConfig"});
   dns.alone = json::GetString(pod, {"spec", "dnsPolicy"}) == "None";
   if (config == nullptr) return dns;
-  auto texts = [config](std::string_view field) {
-    std::vector<std::string> out;
-    for (const json::Value& item : json::GetArray(*config, {field})) {
-      if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-    }
-    return out;
-  };
-  dns.servers = texts("nameservers");
-  dns.searches = texts("searches");
+  dns.servers = json::Texts(json::GetArray(*config, {"nameservers"}));
+  dns.searches = json::Texts(json::GetArray(*config, {"searches"}));
   for (const json::Value& option : json::GetArray(*config, {"options"})) {
     dns.options.emplace_back(json::GetString(option, {"name"}), json::GetString(option, {"value"}));
   }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "json/texts.h"
 #include "json/yaml.h"
 
 namespace swell::process {
@@ -45,14 +46,6 @@ Status CheckFields(const std::string& path,
   return Status::Ok();
 }
 
-std::vector<std::string> Texts(const json::Value& root, std::string_view key) {
-  std::vector<std::string> out;
-  for (const json::Value& item : json::GetArray(root, {key})) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
-
 Status AddHook(const std::string& path, const json::Value& hook, CdiEdits& edits) {
   SWELL_RETURN_IF_ERROR(
       CheckFields(path, hook, "hooks", {"hookName", "path", "args", "env", "timeout"}));
@@ -61,8 +54,9 @@ Status AddHook(const std::string& path, const json::Value& hook, CdiEdits& edits
   if (name != "prestart" && name != "createRuntime" && name != "createContainer") {
     return WrongCdi(path, "hooks", StrCat("hookName ", Quote(name), " is not supported"));
   }
-  ShimHook out{std::string(json::GetString(hook, {"path"})), Texts(hook, "args"),
-               Texts(hook, "env"), json::GetInt(hook, {"timeout"}, kHookSeconds)};
+  ShimHook out{
+      std::string(json::GetString(hook, {"path"})), json::Texts(json::GetArray(hook, {"args"})),
+      json::Texts(json::GetArray(hook, {"env"})), json::GetInt(hook, {"timeout"}, kHookSeconds)};
   if (!out.path.starts_with('/')) return WrongCdi(path, "hooks", "path must be absolute");
   if (out.args.empty()) out.args = {out.path};
   edits.hooks.push_back(std::move(out));
@@ -87,7 +81,7 @@ Status AddNodes(const std::string& path, const json::Value& from, CdiEdits& edit
 Status AddEdits(const std::string& path, const json::Value& from, CdiEdits& edits) {
   SWELL_RETURN_IF_ERROR(CheckFields(path, from, "containerEdits",
                                     {"env", "deviceNodes", "mounts", "hooks", "additionalGids"}));
-  for (const std::string& item : Texts(from, "env")) {
+  for (const std::string& item : json::Texts(json::GetArray(from, {"env"}))) {
     const size_t equals = item.find('=');
     if (equals == std::string::npos || equals == 0) {
       return WrongCdi(path, "env", StrCat(Quote(item), " must be NAME=VALUE"));
@@ -98,7 +92,7 @@ Status AddEdits(const std::string& path, const json::Value& from, CdiEdits& edit
   for (const json::Value& mount : json::GetArray(from, {"mounts"})) {
     SWELL_RETURN_IF_ERROR(
         CheckFields(path, mount, "mounts", {"hostPath", "containerPath", "options", "type"}));
-    const std::vector<std::string> options = Texts(mount, "options");
+    const std::vector<std::string> options = json::Texts(json::GetArray(mount, {"options"}));
     ShimMount out;
     out.source = json::GetString(mount, {"hostPath"});
     out.target = json::GetString(mount, {"containerPath"});

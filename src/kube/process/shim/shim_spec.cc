@@ -9,23 +9,10 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "json/texts.h"
 
 namespace swell::process {
 namespace {
-
-json::Array Strings(const std::vector<std::string>& items) {
-  json::Array out;
-  for (const std::string& item : items) out.push_back(json::Value(item));
-  return out;
-}
-
-std::vector<std::string> ReadStrings(const json::Value& root, json::Path path) {
-  std::vector<std::string> out;
-  for (const json::Value& item : json::GetArray(root, path)) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
 
 json::Array Pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
   json::Array out;
@@ -59,14 +46,14 @@ std::optional<int64_t> OptionalInt(const json::Value& root, std::string_view key
 
 json::Value ToJson(const ShimHook& hook) {
   return json::Object{{"path", hook.path},
-                      {"args", Strings(hook.args)},
-                      {"env", Strings(hook.env)},
+                      {"args", json::TextArray(hook.args)},
+                      {"env", json::TextArray(hook.env)},
                       {"timeout", hook.timeout_s}};
 }
 
 ShimHook ReadHook(const json::Value& value) {
-  return {Text(value, "path"), ReadStrings(value, {"args"}), ReadStrings(value, {"env"}),
-          json::GetInt(value, {"timeout"}, 10)};
+  return {Text(value, "path"), json::Texts(json::GetArray(value, {"args"})),
+          json::Texts(json::GetArray(value, {"env"})), json::GetInt(value, {"timeout"}, 10)};
 }
 
 json::Value ToJson(const ShimMount& mount) {
@@ -95,11 +82,12 @@ ShimMount ReadMount(const json::Value& value) {
 
 json::Value ToJson(const CgroupDir& dir) {
   return json::Object{
-      {"path", dir.path}, {"values", Pairs(dir.values)}, {"devices", Strings(dir.devices)}};
+      {"path", dir.path}, {"values", Pairs(dir.values)}, {"devices", json::TextArray(dir.devices)}};
 }
 
 CgroupDir ReadCgroup(const json::Value& value) {
-  return {Text(value, "path"), ReadPairs(value, {"values"}), ReadStrings(value, {"devices"})};
+  return {Text(value, "path"), ReadPairs(value, {"values"}),
+          json::Texts(json::GetArray(value, {"devices"}))};
 }
 
 template <class Part>
@@ -129,7 +117,7 @@ std::string_view IsolationName(Isolation isolation) {
 }
 
 json::Value ShimSpec::ToJson() const {
-  json::Object out{{"argv", Strings(argv)}, {"env", Strings(env)}, {"cwd", cwd}};
+  json::Object out{{"argv", json::TextArray(argv)}, {"env", json::TextArray(env)}, {"cwd", cwd}};
   if (uid) out["uid"] = *uid;
   if (gid) out["gid"] = *gid;
   json::Array group_list;
@@ -139,12 +127,12 @@ json::Value ShimSpec::ToJson() const {
   if (beside) out["beside"] = json::Object{{"pid", beside->pid}, {"start", beside->start}};
   out["hostname"] = hostname;
   out["netns"] = netns;
-  out["hidden"] = Strings(hidden);
+  out["hidden"] = json::TextArray(hidden);
   out["hostTmp"] = host_tmp;
   out["readOnlyRoot"] = read_only_root;
   if (has_image) {
-    out["image"] =
-        json::Object{{"layers", Strings(image_layers)}, {"volumes", Strings(image_volumes)}};
+    out["image"] = json::Object{{"layers", json::TextArray(image_layers)},
+                                {"volumes", json::TextArray(image_volumes)}};
   }
   out["stopSignal"] = stop_signal;
   out["confined"] = confined;
@@ -177,9 +165,9 @@ json::Value ShimSpec::ToJson() const {
 
 Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   ShimSpec spec;
-  spec.argv = ReadStrings(value, {"argv"});
+  spec.argv = json::Texts(json::GetArray(value, {"argv"}));
   if (spec.argv.empty()) return Status(Code::kInvalid, "argv: must not be empty");
-  spec.env = ReadStrings(value, {"env"});
+  spec.env = json::Texts(json::GetArray(value, {"env"}));
   spec.cwd = Text(value, "cwd");
   spec.uid = OptionalInt(value, "uid");
   spec.gid = OptionalInt(value, "gid");
@@ -196,12 +184,12 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   }
   spec.hostname = Text(value, "hostname");
   spec.netns = Text(value, "netns");
-  spec.hidden = ReadStrings(value, {"hidden"});
+  spec.hidden = json::Texts(json::GetArray(value, {"hidden"}));
   spec.host_tmp = json::GetBool(value, {"hostTmp"});
   spec.read_only_root = json::GetBool(value, {"readOnlyRoot"});
   spec.has_image = json::Find(value, {"image"}) != nullptr;
-  spec.image_layers = ReadStrings(value, {"image", "layers"});
-  spec.image_volumes = ReadStrings(value, {"image", "volumes"});
+  spec.image_layers = json::Texts(json::GetArray(value, {"image", "layers"}));
+  spec.image_volumes = json::Texts(json::GetArray(value, {"image", "volumes"}));
   spec.stop_signal = static_cast<int>(json::GetInt(value, {"stopSignal"}));
   spec.confined = json::GetBool(value, {"confined"});
   spec.user_namespace = Text(value, "userNamespace");
