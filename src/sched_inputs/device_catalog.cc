@@ -519,10 +519,7 @@ void RequireLabel(const std::string& label, sched::PodInfo& out) {
 }  // namespace
 
 void DeviceCatalog::AddToPod(const json::Value& pod, const View& view, sched::PodInfo& out) {
-  // Its claim asks for them.
-  for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
-    out.requests.extended.erase(std::string(one.resource));
-  }
+  LeaveOutMapped(pod, out.requests);
   const Needs needs = NeedsOf(pod, view);
   if (out.obstacle.empty()) out.obstacle = needs.obstacle;
   if (needs.unmade && !api::IsBound(pod)) {

@@ -4,10 +4,12 @@
 
 #include "base/nearest_word.h"
 #include "base/strings.h"
+#include "json/texts.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/node_pool.h"
@@ -64,14 +66,6 @@ std::optional<sched::TaintEffect> ToEffect(std::string_view text) {
   return std::nullopt;
 }
 
-std::vector<std::string> Strings(const json::Array& array) {
-  std::vector<std::string> out;
-  for (const json::Value& item : array) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
-
 sched::SelectorOp ToOp(std::string_view op) {
   if (op == "NotIn") return sched::SelectorOp::kNotIn;
   if (op == "Exists") return sched::SelectorOp::kExists;
@@ -86,7 +80,7 @@ std::vector<sched::Requirement> ToRequirements(const json::Array& expressions) {
   for (const json::Value& expression : expressions) {
     out.push_back({std::string(json::GetString(expression, {"key"})),
                    ToOp(json::GetString(expression, {"operator"})),
-                   Strings(json::GetArray(expression, {"values"}))});
+                   json::Texts(json::GetArray(expression, {"values"}))});
   }
   return out;
 }
@@ -116,7 +110,7 @@ void AddOwnLabels(const json::Value& holder,
                   sched::SelectorOp op,
                   const sched::Labels& own,
                   std::vector<sched::Requirement>& selector) {
-  for (const std::string& key : Strings(json::GetArray(holder, {field}))) {
+  for (const std::string& key : json::Texts(json::GetArray(holder, {field}))) {
     const auto label = own.find(key);
     if (label == own.end()) continue;
     sched::Requirement wanted{key, op, {label->second}};
@@ -129,7 +123,7 @@ void AddOwnLabels(const json::Value& holder,
 void ReadNamespaces(const json::Value& term,
                     const NamespacesOf& namespaces,
                     sched::PodAffinityTerm& out) {
-  out.namespaces = Strings(json::GetArray(term, {"namespaces"}));
+  out.namespaces = json::Texts(json::GetArray(term, {"namespaces"}));
   const json::Value* selector = json::Find(term, {"namespaceSelector"});
   if (selector == nullptr || !selector->is_object()) return;
   const auto parsed = api::LabelSelector::FromJson(selector);
@@ -358,7 +352,7 @@ void AddUnmadeVolume(const json::Value& claim, const StorageView& storage, sched
     for (const json::Value& one : json::GetArray(topology, {"matchLabelExpressions"})) {
       term.expressions.push_back({std::string(json::GetString(one, {"key"})),
                                   sched::SelectorOp::kIn,
-                                  Strings(json::GetArray(one, {"values"}))});
+                                  json::Texts(json::GetArray(one, {"values"}))});
     }
     terms.push_back(std::move(term));
   }
@@ -417,6 +411,12 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
   out.gpus_sliced = mig == "single" || mig == "mixed";
   LeaveOutUnhealthyGpus(node, out);
   return out;
+}
+
+void LeaveOutMapped(const json::Value& pod, sched::Resources& requests) {
+  for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
+    requests.extended.erase(std::string(one.resource));
+  }
 }
 
 std::vector<sched::NodeSelectorTerm> ToNodeTerms(const json::Array& terms) {
@@ -600,7 +600,8 @@ json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_vie
 }
 
 sched::TopologyInfo ToTopologyInfo(const json::Value& topology) {
-  return {std::string(api::Name(topology)), Strings(json::GetArray(topology, {"spec", "levels"}))};
+  return {std::string(api::Name(topology)),
+          json::Texts(json::GetArray(topology, {"spec", "levels"}))};
 }
 
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool) {

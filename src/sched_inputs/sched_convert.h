@@ -68,5 +68,7 @@ sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
 sched::Resources PodRequests(const json::Value& pod_spec);
 // api::HeldAmounts likewise: of a pod that may be resized while it runs.
 sched::Resources HeldRequests(const json::Value& pod);
+// Takes out the extended resources that a ResourceClaim of the pod asks for in its place.
+void LeaveOutMapped(const json::Value& pod, sched::Resources& requests);
 
 }  // namespace swell::sched_inputs

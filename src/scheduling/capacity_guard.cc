@@ -4,7 +4,6 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/objects/device_claim.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -23,9 +22,7 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 
 // Without what its claim to extended resources gets it.
 std::map<std::string, int64_t> WithoutClaimed(const json::Value& pod, sched::Resources resources) {
-  for (const api::MappedRequest& one : api::MappedRequestsOf(pod)) {
-    resources.extended.erase(std::string(one.resource));
-  }
+  sched_inputs::LeaveOutMapped(pod, resources);
   return Flat(resources);
 }
 
