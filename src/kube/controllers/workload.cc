@@ -83,6 +83,13 @@ int64_t ScaledValue(const json::Value* value, int64_t total, bool round_up, int6
   return (total * *percent + (round_up ? 99 : 0)) / 100;
 }
 
+bool IsOlder(const json::SharedValue& a, const json::SharedValue& b) {
+  const WallTime left = api::CreationTime(*a);
+  const WallTime right = api::CreationTime(*b);
+  return left.unix_ns != right.unix_ns ? left.unix_ns < right.unix_ns
+                                       : api::Name(*a) < api::Name(*b);
+}
+
 json::Value PodOf(const json::Value& owner, std::string_view name) {
   json::Value pod = json::Object{{"apiVersion", "v1"}, {"kind", "Pod"}};
   json::Object metadata{{"name", name}, {"namespace", api::Namespace(owner)}};

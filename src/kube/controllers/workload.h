@@ -28,6 +28,9 @@ bool SameButLabel(const json::Value& a, const json::Value& b, std::string_view i
 // An IntOrString as a number of `total`; percentages round up or down.
 int64_t ScaledValue(const json::Value* value, int64_t total, bool round_up, int64_t fallback);
 
+// By creation, then by name.
+bool IsOlder(const json::SharedValue& a, const json::SharedValue& b);
+
 bool Selects(const api::LabelSelector& selector, const json::Value& object);
 
 // A pod of the object's spec.template, owned by it, named `name`.

@@ -40,15 +40,6 @@ std::optional<PodPort> ReadyPod(const json::Value& endpoints) {
   return std::nullopt;
 }
 
-net::HttpResponse Refusal(int status, std::string_view message) {
-  net::HttpResponse response;
-  response.status = status;
-  response.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
-  AddProgramHeaders(response.headers);
-  response.body.push_back(net::MakeChunk(StrCat(message, "\n")));
-  return response;
-}
-
 }  // namespace
 
 struct PodRelay::State {
@@ -201,7 +192,7 @@ class PodRelay::Call final : public std::enable_shared_from_this<Call> {
     if (begun_) {
       exchange_->Abort();
     } else {
-      exchange_->Respond(Refusal(status, message));
+      exchange_->Respond(ProgramText(status, message));
     }
     End();
   }
@@ -242,8 +233,8 @@ void PodRelay::State::Begin(const std::shared_ptr<State>& self,
     return one->session() == target.session;
   });
   if (calls.size() >= kCallsMax || static_cast<size_t>(own) >= kCallsPerSession) {
-    return exchange->Respond(Refusal(HttpStatus(Code::kTooManyRequests),
-                                     "too many requests to programs of pods are under way"));
+    return exchange->Respond(ProgramText(HttpStatus(Code::kTooManyRequests),
+                                         "too many requests to programs of pods are under way"));
   }
   auto call = std::make_shared<Call>(*this, std::move(exchange), std::move(target));
   calls.insert(call);

@@ -97,4 +97,13 @@ void AddProgramHeaders(net::Headers& headers) {
   headers.push_back({"Cross-Origin-Resource-Policy", "same-origin"});
 }
 
+net::HttpResponse ProgramText(int status, std::string_view text) {
+  net::HttpResponse response;
+  response.status = status;
+  response.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
+  AddProgramHeaders(response.headers);
+  response.body.push_back(net::MakeChunk(StrCat(text, "\n")));
+  return response;
+}
+
 }  // namespace swell::ui

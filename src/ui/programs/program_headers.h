@@ -24,5 +24,7 @@ net::Headers FromProgram(const net::Headers& headers, const ProgramPlace& place)
 
 // For pages at the port for programs: nobody frames them, and nobody learns their address.
 void AddProgramHeaders(net::Headers& headers);
+// A page of plain text with these headers, which no browser keeps.
+net::HttpResponse ProgramText(int status, std::string_view text);
 
 }  // namespace swell::ui

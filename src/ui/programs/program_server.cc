@@ -12,17 +12,8 @@ constexpr std::string_view kOpen = "/open";
 constexpr std::string_view kPrograms = "/p/";
 constexpr std::string_view kCookie = "swell_program";
 
-net::HttpResponse Text(int status, std::string_view text) {
-  net::HttpResponse response;
-  response.status = status;
-  response.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
-  AddProgramHeaders(response.headers);
-  response.body.push_back(net::MakeChunk(StrCat(text, "\n")));
-  return response;
-}
-
 void Fail(net::Exchange& exchange, const Status& status) {
-  exchange.Respond(Text(HttpStatus(status.code()), status.message()));
+  exchange.Respond(ProgramText(HttpStatus(status.code()), status.message()));
 }
 
 // "/p/PATH/x" → "PATH".

@@ -18,13 +18,6 @@ bool IsOver(const json::Value& job) {
   return api::ConditionIsTrue(job, "Complete") || api::ConditionIsTrue(job, "Failed");
 }
 
-bool IsOlder(const json::SharedValue& a, const json::SharedValue& b) {
-  const WallTime left = api::CreationTime(*a);
-  const WallTime right = api::CreationTime(*b);
-  return left.unix_ns != right.unix_ns ? left.unix_ns < right.unix_ns
-                                       : api::Name(*a) < api::Name(*b);
-}
-
 }  // namespace
 
 struct CronJobController::Pass {

@@ -49,13 +49,6 @@ json::Object Inherited(const json::Value& deployment) {
   return inherited;
 }
 
-bool IsOlder(const json::SharedValue& a, const json::SharedValue& b) {
-  const WallTime left = api::CreationTime(*a);
-  const WallTime right = api::CreationTime(*b);
-  return left.unix_ns != right.unix_ns ? left.unix_ns < right.unix_ns
-                                       : api::Name(*a) < api::Name(*b);
-}
-
 }  // namespace
 
 DeploymentController::DeploymentController(Context context)

@@ -17,17 +17,6 @@ namespace {
 // An eviction that was allowed but whose pod is still there after this is not going to happen.
 constexpr Duration kDisruptedFor = std::chrono::minutes(2);
 
-// An IntOrString of `total`, percentages rounded up as Kubernetes does for both fields.
-int64_t Scaled(const json::Value& value, int64_t total) {
-  if (value.is_number()) return value.to_number<int64_t>();
-  if (!value.is_string()) return 0;
-  std::string_view text = json::View(value.get_string());
-  if (!text.ends_with('%')) return ParseInt(text).value_or(0);
-  auto percent = ParseInt(text.substr(0, text.size() - 1));
-  if (!percent || *percent < 0 || *percent > 100) return 0;
-  return (total * *percent + 99) / 100;
-}
-
 bool Protects(const json::Value& budget, const json::Value& pod) {
   const auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
   return selector.ok() && Selects(*selector, pod);
@@ -57,10 +46,10 @@ struct DisruptionController::Sums {
 
 int64_t DesiredHealthy(const json::Value& budget, int64_t expected) {
   if (const json::Value* most = json::Find(budget, {"spec", "maxUnavailable"})) {
-    return std::max<int64_t>(0, expected - Scaled(*most, expected));
+    return std::max<int64_t>(0, expected - ScaledValue(most, expected, true, 0));
   }
   const json::Value* least = json::Find(budget, {"spec", "minAvailable"});
-  return least != nullptr ? Scaled(*least, expected) : 0;
+  return ScaledValue(least, expected, true, 0);
 }
 
 DisruptionController::DisruptionController(Context context)
