@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/back_off.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -206,9 +207,9 @@ void NodeAgent::Register() {
         if (result.status().code() == Code::kAlreadyExists) return PatchExisting();
         SWELL_LOG_WARNING("agent", "node not registered", {"node", config_.name},
                           {"error", result.status().ToString()});
-        Duration delay =
-            std::chrono::milliseconds(std::min(30'000, 100 << std::min(register_failures_++, 9)));
-        register_timer_.Start(delay, [this] { Register(); });
+        register_timer_.Start(
+            BackOff(std::chrono::milliseconds(100), std::chrono::seconds(30), register_failures_++),
+            [this] { Register(); });
       });
 }
 
@@ -254,8 +255,8 @@ void NodeAgent::SendNodeStatus() {
           registered_ = false;
           return Register();  // somebody deleted it
         } else {
-          delay =
-              std::chrono::milliseconds(std::min(30'000, 200 << std::min(register_failures_++, 8)));
+          delay = BackOff(std::chrono::milliseconds(200), std::chrono::seconds(30),
+                          register_failures_++);
         }
         status_timer_.Start(delay, [this] { SendNodeStatus(); });
       },

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/back_off.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -129,8 +130,8 @@ void DeviceSlice::OnWritten(const Status& status) {
                       {"error", status.ToString()});
     return;
   }
-  const auto delay = std::chrono::milliseconds(std::min(60'000, 500 << std::min(failures_++, 8)));
-  timer_.Start(delay, [this] { Write(); });
+  timer_.Start(BackOff(std::chrono::milliseconds(500), std::chrono::seconds(60), failures_++),
+               [this] { Write(); });
 }
 
 }  // namespace swell::node

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/back_off.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -169,8 +170,8 @@ void PodStatusPublisher::OnFinalStatus() {
 
 void PodStatusPublisher::RetryAfterError(const Status& why) {
   SWELL_LOG_WARNING("agent", "status not sent", {"pod", record_.Key()}, {"error", why.ToString()});
-  Duration delay =
-      std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
+  const Duration delay =
+      BackOff(std::chrono::milliseconds(100), std::chrono::seconds(30), send_failures_++);
   send_timer_.Start(delay, [this] { Send(); });
 }
 

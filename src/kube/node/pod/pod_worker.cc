@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/back_off.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -92,10 +93,6 @@ std::optional<std::string> RuntimeClassFault(const json::Value& pod,
   const auto fault = FindUnservedHandler(**object);
   if (!fault || any_handler) return std::nullopt;
   return StrCat(what, *fault);
-}
-
-std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
-  return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 10)));
 }
 
 void LogLostState(const json::Value& pod, const Status& why) {
@@ -258,7 +255,9 @@ void PodWorker::OnClaims(Result<ClaimDevices> claims) {
   if (!claims.ok()) {
     host_.Event(*record_.pod, "Warning", "FailedPrepareDynamicResources",
                 StrCat("Failed to prepare dynamic resources: ", claims.status().message()));
-    retry_timer_.Start(BackOff(200, 30'000, retries_++), [this] { FetchClaims(); });
+    retry_timer_.Start(
+        BackOff(std::chrono::milliseconds(200), std::chrono::seconds(30), retries_++),
+        [this] { FetchClaims(); });
     return Sync();
   }
   retries_ = 0;
@@ -373,13 +372,15 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
 
 // What it mounts may be made any time: it is looked for every minute at least.
 void PodWorker::RetryFetch(std::string_view event_reason, const std::string& message) {
-  Retry(event_reason, message, BackOff(500, 60'000, retries_++));
+  Retry(event_reason, message,
+        BackOff(std::chrono::milliseconds(500), std::chrono::seconds(60), retries_++));
 }
 
 // Each try costs the engine a network and directories. Sources that are found between two tries say
 // nothing about the next one.
 void PodWorker::RetrySandbox(const std::string& message) {
-  Retry("FailedCreatePodSandBox", message, BackOff(500, 300'000, sandbox_failures_++));
+  Retry("FailedCreatePodSandBox", message,
+        BackOff(std::chrono::milliseconds(500), std::chrono::seconds(300), sandbox_failures_++));
 }
 
 void PodWorker::Retry(std::string_view event_reason, const std::string& message, Duration rest) {
@@ -709,10 +710,11 @@ void PodWorker::DeleteFromApi() {
         }
         SWELL_LOG_WARNING("agent", "stopped pod not deleted", {"pod", record_.Key()},
                           {"error", result.status().ToString()});
-        retry_timer_.Start(BackOff(200, 30'000, retries_++), [this] {
-          record_.state.Handle(PodEvent::kDeleteFailed);
-          Sync();
-        });
+        retry_timer_.Start(
+            BackOff(std::chrono::milliseconds(200), std::chrono::seconds(30), retries_++), [this] {
+              record_.state.Handle(PodEvent::kDeleteFailed);
+              Sync();
+            });
       }));
 }
 
