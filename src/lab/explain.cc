@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 
@@ -136,8 +137,7 @@ Result<std::string> ExplainJob(const Trace& trace,
   options.on_decision = [&life](const DecisionSeen& seen) { life.OnDecision(seen); };
   SWELL_ASSIGN_OR_RETURN(const RunOutcome run, Play(trace, profiles, policy, options));
   const JobOutcome& outcome = run.jobs[static_cast<size_t>(number)];
-  char held[32];
-  std::snprintf(held, sizeof held, "%.2f", outcome.gpu_s / 3600);
+  const std::string held = Decimal(outcome.gpu_s / 3600, 2);
   const TraceJob& traced = trace.jobs[static_cast<size_t>(number)];
   return StrCat(traced.name, traced.tenant.empty() ? "" : StrCat(" of ", traced.tenant),
                 " requests ", Gpus(static_cast<size_t>(traced.gpus)), ", submitted ",

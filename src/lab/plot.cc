@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 
 namespace swell::lab {
@@ -54,12 +55,6 @@ struct Panel {
   }
   double Y(double y) const { return top + (1 - std::clamp(y / y_max, 0.0, 1.0)) * kFrameHeight; }
 };
-
-std::string Pixels(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
 
 // Names of traces are files': any bytes.
 std::string Escaped(std::string_view text) {
@@ -233,13 +228,13 @@ Panel PanelOfUse(const std::vector<PolicyRuns>& all, const std::string& trace, i
 }
 
 std::string Text(double x, double y, std::string_view anchor, std::string_view text) {
-  return StrCat("<text x=\"", Pixels(x), "\" y=\"", Pixels(y), "\" text-anchor=\"", anchor, "\">",
-                Escaped(text), "</text>\n");
+  return StrCat("<text x=\"", Decimal(x, 1), "\" y=\"", Decimal(y, 1), "\" text-anchor=\"", anchor,
+                "\">", Escaped(text), "</text>\n");
 }
 
 std::string Line(double x1, double y1, double x2, double y2, std::string_view style) {
-  return StrCat("<line x1=\"", Pixels(x1), "\" y1=\"", Pixels(y1), "\" x2=\"", Pixels(x2),
-                "\" y2=\"", Pixels(y2), "\" ", style, "/>\n");
+  return StrCat("<line x1=\"", Decimal(x1, 1), "\" y1=\"", Decimal(y1, 1), "\" x2=\"",
+                Decimal(x2, 1), "\" y2=\"", Decimal(y2, 1), "\" ", style, "/>\n");
 }
 
 std::string Draw(const Panel& panel) {
@@ -256,19 +251,19 @@ std::string Draw(const Panel& panel) {
     svg += Line(kLeft, y, kRight, y, kGrid) + Text(kLeft - 8, y + 4, "end", tick.label);
   }
   svg += Text((kLeft + kRight) / 2, bottom + 40, "middle", panel.x_title);
-  const std::string middle = Pixels(panel.top + kFrameHeight / 2);
+  const std::string middle = Decimal(panel.top + kFrameHeight / 2, 1);
   svg +=
       StrCat("<text x=\"22\" y=\"", middle, "\" text-anchor=\"middle\" transform=\"rotate(-90 22 ",
              middle, ")\">", Escaped(panel.y_title), "</text>\n");
-  svg += StrCat("<rect x=\"", Pixels(kLeft), "\" y=\"", Pixels(panel.top), "\" width=\"",
-                Pixels(kRight - kLeft), "\" height=\"", Pixels(kFrameHeight),
+  svg += StrCat("<rect x=\"", Decimal(kLeft, 1), "\" y=\"", Decimal(panel.top, 1), "\" width=\"",
+                Decimal(kRight - kLeft, 1), "\" height=\"", Decimal(kFrameHeight, 1),
                 "\" fill=\"none\" stroke=\"#333333\"/>\n");
   double legend_y = panel.top + 12;
   for (const Curve& curve : panel.curves) {
     svg += "<polyline fill=\"none\" stroke-linejoin=\"round\" " + curve.style + " points=\"";
     for (size_t i = 0; i < curve.points.size(); ++i) {
-      svg += StrCat(i == 0 ? "" : " ", Pixels(panel.X(curve.points[i].x)), ",",
-                    Pixels(panel.Y(curve.points[i].y)));
+      svg += StrCat(i == 0 ? "" : " ", Decimal(panel.X(curve.points[i].x), 1), ",",
+                    Decimal(panel.Y(curve.points[i].y), 1));
     }
     svg += "\"/>\n";
     svg += Line(kRight + 16, legend_y, kRight + 52, legend_y, curve.style) +
@@ -286,8 +281,8 @@ std::string PlotAsSvg(const std::vector<PolicyRuns>& all,
   std::string svg = StrCat(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
       "width=\"",
-      Pixels(kWidth), "\" height=\"", Pixels(kHeight), "\" viewBox=\"0 0 ", Pixels(kWidth), " ",
-      Pixels(kHeight),
+      Decimal(kWidth, 1), "\" height=\"", Decimal(kHeight, 1), "\" viewBox=\"0 0 ",
+      Decimal(kWidth, 1), " ", Decimal(kHeight, 1),
       "\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#222222\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
   svg += Draw(PanelOfTimes(all));

@@ -2,8 +2,8 @@
 #include "kube/api/objects/node_health.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "cli/node_commands.h"
 #include "cli/print/text_table.h"
@@ -18,12 +18,6 @@
 
 namespace swell::cli {
 namespace {
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
 
 void PrintConditions(Session& session, const json::Value& node) {
   TextTable table({"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"});
@@ -78,14 +72,14 @@ void PrintFailures(Session& session, const json::Value& node) {
   const std::vector<api::NodeFailure> failures = api::NodeFailuresOf(node);
   session.OutLine("");
   session.OutLine(StrCat("Failures without a user's error: score ",
-                         Number(api::NodeScore(failures, session.Now())), " (suspect from ",
-                         Number(api::kSuspectScore), " on)"));
+                         Decimal(api::NodeScore(failures, session.Now()), 2), " (suspect from ",
+                         Decimal(api::kSuspectScore, 2), " on)"));
   if (failures.empty()) return;
   TextTable table({"AGE", "POD", "CLASS", "COUNTS", "MESSAGE"});
   for (const api::NodeFailure& one : failures) {
     table.Add({api::HumanDuration(std::max(session.Now() - one.time, Duration(0))),
                OrDash(OneLine(one.pod)), std::string(api::FailureClassName(one.which)),
-               Number(one.weight), OrDash(OneLine(one.said))});
+               Decimal(one.weight, 2), OrDash(OneLine(one.said))});
   }
   session.Out(table.ToString());
 }

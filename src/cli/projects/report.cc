@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
@@ -20,12 +21,6 @@ namespace {
 
 constexpr double kHourSeconds = 3600;
 constexpr Duration kHour = std::chrono::hours(1);
-
-std::string Fixed(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::string Span(double seconds) {
   return api::HumanDuration(std::chrono::seconds(static_cast<int64_t>(seconds)));
@@ -280,7 +275,7 @@ class ReportAction final : public Action {
   }
   static std::string PercentOrDash(const client::UsageRow& row) {
     const auto part = Productive(row);
-    return part ? Fixed(*part * 100, 1) + "%" : "-";
+    return part ? Decimal(*part * 100, 1) + "%" : "-";
   }
 
   void PrintTable(Session& session, const Report& report) const {
@@ -298,11 +293,11 @@ class ReportAction final : public Action {
     TextTable table(head);
     // A cluster that is new has held little.
     const int digits = report.total.row.gpu_s < 10 * kHourSeconds ? 2 : 1;
-    auto hours = [digits](double seconds) { return Fixed(seconds / kHourSeconds, digits); };
+    auto hours = [digits](double seconds) { return Decimal(seconds / kHourSeconds, digits); };
     auto add = [&](std::vector<std::string> cells, const Line& line) {
       const client::UsageRow& row = line.row;
       for (std::string cell :
-           {hours(row.gpu_s), hours(row.cpu_s), Fixed(Share(line) * 100, 1) + "%",
+           {hours(row.gpu_s), hours(row.cpu_s), Decimal(Share(line) * 100, 1) + "%",
             std::to_string(row.started), row.started > 0 ? Span(MeanWait(row)) : "-",
             row.started > 0 ? Span(row.wait_max_s) : "-", std::to_string(row.preempted),
             hours(row.lost_gpu_s), PercentOrDash(row)}) {
@@ -354,15 +349,15 @@ class ReportAction final : public Action {
       std::vector<std::string> cells;
       for (const std::string& value : values) cells.push_back(Csv(value));
       for (std::string cell :
-           {Fixed(row.gpu_s / kHourSeconds, 4), Fixed(row.cpu_s / kHourSeconds, 4),
-            Fixed(Share(line), 4), std::to_string(row.started), Fixed(MeanWait(row), 1),
-            Fixed(row.wait_max_s, 1), std::to_string(row.preempted),
-            Fixed(row.lost_gpu_s / kHourSeconds, 4)}) {
+           {Decimal(row.gpu_s / kHourSeconds, 4), Decimal(row.cpu_s / kHourSeconds, 4),
+            Decimal(Share(line), 4), std::to_string(row.started), Decimal(MeanWait(row), 1),
+            Decimal(row.wait_max_s, 1), std::to_string(row.preempted),
+            Decimal(row.lost_gpu_s / kHourSeconds, 4)}) {
         cells.push_back(std::move(cell));
       }
       const auto productive = Productive(row);
-      cells.push_back(productive ? Fixed(*productive, 4) : "");
-      for (double seconds : row.use_gpu_s) cells.push_back(Fixed(seconds / kHourSeconds, 4));
+      cells.push_back(productive ? Decimal(*productive, 4) : "");
+      for (double seconds : row.use_gpu_s) cells.push_back(Decimal(seconds / kHourSeconds, 4));
       session.OutLine(Join(cells, ","));
     }
   }

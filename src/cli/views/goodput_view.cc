@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kOthersNamed = 6;
 constexpr size_t kSizesNamed = 8;
-
-std::string Decimal(double value, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::string PercentText(int64_t percent) { return StrCat(percent > 0 ? "+" : "", percent, " %"); }
 

@@ -19,6 +19,7 @@
 #include <map>
 #include <queue>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
@@ -198,11 +199,7 @@ class Goodput final : public Policy {
 
   // "4 GPUs here add 0.412 each, 4 more would add 0.031 each; the least elsewhere is 0.046".
   std::string WorthText(const Plan& plan) const {
-    auto worth = [](double gain) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.3f", gain);
-      return std::string(text);
-    };
+    auto worth = [](double gain) { return Decimal(gain, 3); };
     auto gpus = [](int count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); };
     std::vector<std::string> words;
     if (plan.size >= 0) {

@@ -12,12 +12,12 @@
 // project before others. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
@@ -72,11 +72,9 @@ class GoodputTypes final : public Policy {
   }
 
   std::string Reason(const ActiveJob& active) const override {
-    char weight[32];
-    std::snprintf(weight, sizeof weight, "%.2f", WeightOf(*active.job));
-    return StrCat("group and size add most utility beside their price, its weight is ", weight,
-                  " after ", std::llround(active.job->service()), " GPU-seconds and ",
-                  now_s_ - active.job->trace().submitted_s, " s");
+    return StrCat("group and size add most utility beside their price, its weight is ",
+                  Decimal(WeightOf(*active.job), 2), " after ", std::llround(active.job->service()),
+                  " GPU-seconds and ", now_s_ - active.job->trace().submitted_s, " s");
   }
 
  private:

@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <numeric>
 #include <tuple>
 #include <unordered_set>
 
+#include "base/decimal.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "lab/policies/policies.h"
@@ -349,12 +349,11 @@ class Pollux final : public Policy {
 
   std::string Reason(const ActiveJob& active) const override {
     const auto known = factors_.find(active.number);
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f", known == factors_.end() ? 1.0 : known->second);
+    const std::string factor = Decimal(known == factors_.end() ? 1.0 : known->second, 2);
     return StrCat(
         "the power mean of speed-ups is highest among those found, another placement "
         "counts ",
-        text, " times its goodput after ", sched::Plural(active.job->restarts(), "restart"));
+        factor, " times its goodput after ", sched::Plural(active.job->restarts(), "restart"));
   }
 
  private:

@@ -10,8 +10,8 @@
 // one, worth rounded to hundredths after the power, a limit of twice the GPUs tried so far.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/decimal.h"
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
@@ -76,10 +76,9 @@ class Sia final : public Policy {
 
   std::string Reason(const ActiveJob& active) const override {
     const auto known = factors_.find(active.number);
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f", known == factors_.end() ? 1.0 : known->second);
+    const std::string factor = Decimal(known == factors_.end() ? 1.0 : known->second, 2);
     return StrCat("the sum of goodputs to the power -0.5 is least, another configuration counts ",
-                  text, " times its goodput after ",
+                  factor, " times its goodput after ",
                   sched::Plural(active.job->restarts(), "restart"));
   }
 

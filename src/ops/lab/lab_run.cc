@@ -2,8 +2,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/decimal.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
@@ -19,15 +19,9 @@ namespace {
 
 constexpr std::string_view kAsItWas = "as it was";
 
-std::string Fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string RangeText(const std::optional<lab::Interval>& range, double unit, int digits) {
   if (!range) return "-";
-  return StrCat(Fixed(range->low * unit, digits), " to ", Fixed(range->high * unit, digits));
+  return StrCat(Decimal(range->low * unit, digits), " to ", Decimal(range->high * unit, digits));
 }
 
 // Not by the clock: other work of the machine would count as part of a decision.
@@ -158,23 +152,23 @@ class RunAction final : public cli::Action {
       ahead |= sum.looks_ahead;
       std::string decide = "-";
       if (sum.decide_p50_ms && sum.decide_p99_ms) {
-        decide = StrCat(Fixed(*sum.decide_p50_ms, 3), "/", Fixed(*sum.decide_p99_ms, 3), " ms");
+        decide = StrCat(Decimal(*sum.decide_p50_ms, 3), "/", Decimal(*sum.decide_p99_ms, 3), " ms");
       }
       std::vector<std::string> row{sum.policy + (sum.looks_ahead ? "*" : ""),
-                                   Fixed(sum.average_s, 1) + " s",
+                                   Decimal(sum.average_s, 1) + " s",
                                    RangeText(sum.average_range, 1, 0),
-                                   sum.change ? Fixed(*sum.change * 100, 1) + " %" : "-",
+                                   sum.change ? Decimal(*sum.change * 100, 1) + " %" : "-",
                                    RangeText(sum.change_range, 100, 1),
-                                   Fixed(sum.p99_s / 3600, 2) + " h",
-                                   Fixed(sum.makespan_s / 3600, 2) + " h",
-                                   Fixed(sum.restarts, 2),
-                                   Fixed(sum.gpu_hours, 2),
-                                   sum.worst_ratio ? Fixed(*sum.worst_ratio, 2) : "-",
+                                   Decimal(sum.p99_s / 3600, 2) + " h",
+                                   Decimal(sum.makespan_s / 3600, 2) + " h",
+                                   Decimal(sum.restarts, 2),
+                                   Decimal(sum.gpu_hours, 2),
+                                   sum.worst_ratio ? Decimal(*sum.worst_ratio, 2) : "-",
                                    decide,
                                    sum.observed ? "-" : lab::HashText(sum.hash)};
       if (revocations_.given()) {
-        row.push_back(sum.revoked ? Fixed(sum.revoked->goodput * 100, 2) + " %" : "-");
-        row.push_back(sum.revoked ? Fixed(sum.revoked->lost_gpu_hours, 3) : "-");
+        row.push_back(sum.revoked ? Decimal(sum.revoked->goodput * 100, 2) + " %" : "-");
+        row.push_back(sum.revoked ? Decimal(sum.revoked->lost_gpu_hours, 3) : "-");
       }
       table.Add(row);
     }
