@@ -20,7 +20,7 @@ struct ScaleObservation {
   std::string complaint;
 };
 
-// How long it is until the next look; zero when it is now, which is remembered.
+// The time until the next look. Zero: it is due, and `now` is remembered as its time.
 Duration UntilNextLook(ScaleObservation& look, SteadyTime now, Duration interval);
 
 // The query for the end of the log of the pod's first container.

@@ -1,4 +1,4 @@
-// ScalingDefaults: how elastic jobs are scaled that do not say it themselves. The nearest project
+// ScalingDefaults: how elastic jobs that do not say it themselves are scaled. The nearest project
 // above a job that has a default decides (spec.autoscaling.default), else the cluster's flag.
 // - Threads: core executor only.
 // - Ownership: the informers outlive it; `changed` may use it.
@@ -22,8 +22,8 @@ struct ScalingDefault {
 
 class ScalingDefaults {
  public:
-  // `of_cluster`: Goodput, None or empty. `changed` is called when projects have come to say
-  // something else.
+  // `of_cluster`: Goodput, None or empty. `changed` is called when a project's default
+  // has changed.
   ScalingDefaults(controllers::Context& context,
                   std::string of_cluster,
                   std::function<void()> changed);

@@ -1,7 +1,7 @@
 // LogParts: the starts of a job's containers, each of which has a log of its own: those of the pods
 // that it has, and those of pods that are gone and that status.attempts names.
 // - Threads: pure functions.
-// - Invariants: of a container that was started often, the newest kStartsShown.
+// - Invariants: of each container, at most the newest kStartsShown starts.
 #pragma once
 
 #include <functional>

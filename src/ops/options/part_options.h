@@ -15,9 +15,9 @@
 
 namespace swell::ops {
 
-// Without what the parts of the cluster do for the server.
+// What other parts of the cluster do for the server is left empty.
 Result<apiserver::Options> ServerOptionsOf(const ClusterOptions& cluster);
-// Without what the parts of the cluster do for the controllers.
+// What other parts of the cluster do for the controllers is left empty.
 manager::ManagerOptions ManagerOptionsOf(const ClusterOptions& cluster);
 
 // Where this machine serves node ports and services of type LoadBalancer.

@@ -39,8 +39,8 @@ class RightsReader {
   static constexpr size_t kAsksMax = 16;
   using Done = std::function<void(Result<Rights>)>;
 
-  // `reviewer` is asked with rights of its own whose a token is, where the API server does not say
-  // so to the token's user (before Kubernetes 1.28); null: it does.
+  // Before Kubernetes 1.28 an API server does not tell a token's user whose token it is. There
+  // `reviewer`, with rights of its own, is asked. Null: the server tells its users.
   RightsReader(Executor& pages,
                std::shared_ptr<api::RestHandler> server,
                std::shared_ptr<api::RestHandler> reviewer = nullptr)

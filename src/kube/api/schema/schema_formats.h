@@ -1,5 +1,5 @@
-// A schema's `format`: what Kubernetes holds the texts of custom objects to. Other formats (int-or-
-// string, semver, ...) are annotations and hold nothing to anything.
+// A schema's `format`: which texts of custom objects Kubernetes accepts. Other formats
+// (int-or-string, semver, ...) are annotations and restrict nothing.
 // - Threads: pure functions.
 #pragma once
 
