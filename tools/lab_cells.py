@@ -19,56 +19,6 @@ APPLICATIONS = {"bert": (384, 12), "cifar10": (4096, 1024), "deepspeech2": (640,
                 "yolov3": (512, 8)}  # largest batch, largest batch of a GPU
 WIDTH = 1000
 
-HEAD = '''// Written by tools/lab_cells.py.
-#include "lab/model/pollux_cells.h"
-
-#include "base/check.h"
-#include "base/strings.h"
-
-namespace swell::lab {
-namespace {
-
-// APPLICATION:POINTS:CELLS:EXCEPTIONS. A point is NODES.GPUS.BATCH, a cell the numbers of its four
-// corners, an exception NODES.GPUS.BATCH.CELL.
-constexpr std::string_view kCells[] = {
-'''
-TAIL = '''};
-
-int64_t NumberOf(std::string_view text) {
-  const std::optional<int64_t> number = ParseInt(text);
-  SWELL_CHECK(number.has_value());
-  return *number;
-}
-
-}  // namespace
-
-PublishedCells PolluxCells(std::string_view application) {
-  PublishedCells found;
-  for (const std::string_view entry : kCells) {
-    const std::vector<std::string_view> parts = Split(entry, ':');
-    if (parts.empty() || parts[0] != application) continue;
-    SWELL_CHECK(parts.size() == 4);
-    std::vector<std::array<int64_t, 3>> points;
-    for (const std::string_view point : Split(parts[1], ' ')) {
-      const std::vector<std::string_view> at = Split(point, '.');
-      points.push_back({NumberOf(at[0]), NumberOf(at[1]), NumberOf(at[2])});
-    }
-    for (const std::string_view cell : Split(parts[2], ' ')) {
-      const std::vector<std::string_view> at = Split(cell, '.');
-      auto& corners = found.cells.emplace_back();
-      for (size_t i = 0; i < 4; ++i) corners[i] = points.at(NumberOf(at[i]));
-    }
-    for (const std::string_view exception : Split(parts[3], ' ')) {
-      const std::vector<std::string_view> at = Split(exception, '.');
-      found.exceptions[{NumberOf(at[0]), NumberOf(at[1]), NumberOf(at[2])}] = NumberOf(at[3]);
-    }
-  }
-  return found;
-}
-
-}  // namespace swell::lab
-'''
-
 
 def points_of(folder):
     """The places in the order in which the published simulator gives them to Qhull."""
@@ -134,6 +84,11 @@ def cells_of(points, batch_max, local_max):
     return [tuple(map(int, corners[c])) for c in order], exceptions
 
 
+def with_cells(source, lines):
+    """The C++ file with these lines as its table; `./dev fmt` lays them out."""
+    return source[:source.index('R"(')] + lines.strip() + source[source.rindex(')",') + 3:]
+
+
 def main(profiles):
     out = Path(__file__).resolve().parent.parent / "src/lab/model/pollux_cells.cc"
     lines = []
@@ -147,7 +102,7 @@ def main(profiles):
         text += " ".join(".".join(map(str, (*place, cell))) for place, cell in exceptions)
         pieces = [text[i:i + WIDTH] for i in range(0, len(text), WIDTH)]
         lines.append("\n".join(f'    R"({piece})"' for piece in pieces) + ",\n")
-    out.write_text(HEAD + "".join(lines) + TAIL, encoding="utf-8")
+    out.write_text(with_cells(out.read_text(encoding="utf-8"), "".join(lines)), encoding="utf-8")
 
 
 if __name__ == "__main__":

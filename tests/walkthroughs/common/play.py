@@ -7,7 +7,6 @@ progress on a terminal), and ends the run with exit status 1 at the first differ
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -87,7 +86,3 @@ def same_shape(text, pattern, what, stage):
             raise Difference(f"{what}: line {number + 1} is\n  {got}\nwhere the story has\n  {want}")
     stage.check(f"{what}: as the document shows it", len(lines) == len(wanted),
                 "more lines than the document:\n" + "\n".join(lines[len(wanted):]))
-
-
-def quoted(words):
-    return " ".join(shlex.quote(word) for word in words)
