@@ -1,7 +1,5 @@
 #include "kube/cri/grpc_client.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -12,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/percent.h"
 #include "base/strings.h"
-#include "kube/images/shared_library.h"
+#include "kube/images/curl_library.h"
 
 namespace swell::cri {
 namespace {
@@ -23,50 +21,6 @@ constexpr size_t kErrorTextMax = 4 << 10;
 constexpr size_t kFrameHead = 5;
 constexpr long kConnectSeconds = 5;
 constexpr int kPollMs = 1000;
-
-struct Curl {
-  decltype(curl_global_init)* global_init;
-  decltype(curl_easy_init)* init;
-  decltype(curl_easy_setopt)* setopt;
-  decltype(curl_easy_cleanup)* cleanup;
-  decltype(curl_easy_strerror)* strerror;
-  decltype(curl_slist_append)* slist_append;
-  decltype(curl_slist_free_all)* slist_free_all;
-  decltype(curl_multi_init)* multi_init;
-  decltype(curl_multi_cleanup)* multi_cleanup;
-  decltype(curl_multi_add_handle)* add;
-  decltype(curl_multi_remove_handle)* remove;
-  decltype(curl_multi_perform)* perform;
-  decltype(curl_multi_poll)* poll;
-  decltype(curl_multi_wakeup)* wakeup;
-  decltype(curl_multi_info_read)* info_read;
-};
-
-Result<Curl> LoadCurl() {
-  SWELL_ASSIGN_OR_RETURN(images::SharedLibrary library,
-                         images::SharedLibrary::Open("libcurl.so.4", "libcurl4"));
-  Curl curl;
-  library.Find("curl_global_init", curl.global_init);
-  library.Find("curl_easy_init", curl.init);
-  library.Find("curl_easy_setopt", curl.setopt);
-  library.Find("curl_easy_cleanup", curl.cleanup);
-  library.Find("curl_easy_strerror", curl.strerror);
-  library.Find("curl_slist_append", curl.slist_append);
-  library.Find("curl_slist_free_all", curl.slist_free_all);
-  library.Find("curl_multi_init", curl.multi_init);
-  library.Find("curl_multi_cleanup", curl.multi_cleanup);
-  library.Find("curl_multi_add_handle", curl.add);
-  library.Find("curl_multi_remove_handle", curl.remove);
-  library.Find("curl_multi_perform", curl.perform);
-  library.Find("curl_multi_poll", curl.poll);
-  library.Find("curl_multi_wakeup", curl.wakeup);
-  library.Find("curl_multi_info_read", curl.info_read);
-  SWELL_RETURN_IF_ERROR(library.Check());
-  if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-    return Status(Code::kUnavailable, "libcurl cannot be started");
-  }
-  return curl;
-}
 
 Code CodeOf(int64_t grpc_status) {
   switch (grpc_status) {
@@ -108,7 +62,7 @@ Result<std::string> Unframe(std::string body) {
 
 // One call under way.
 struct Transfer {
-  Transfer(const Curl& loaded, GrpcCall what, GrpcClient::Done then)
+  Transfer(const images::Curl& loaded, GrpcCall what, GrpcClient::Done then)
       : curl(loaded), call(std::move(what)), frame(Frame(call.message)), done(std::move(then)) {}
   ~Transfer() {
     if (easy != nullptr) curl.cleanup(easy);
@@ -119,7 +73,7 @@ struct Transfer {
 
   Result<std::string> Answer(CURLcode code, const std::string& socket);
 
-  const Curl& curl;
+  const images::Curl& curl;
   GrpcCall call;
   std::string frame;
   GrpcClient::Done done;
@@ -178,7 +132,7 @@ size_t OnBody(char* data, size_t, size_t size, void* user) {
 
 class GrpcClient::Worker {
  public:
-  Worker(Curl curl, std::string socket)
+  Worker(const images::Curl& curl, std::string socket)
       : curl_(curl), socket_(std::move(socket)), multi_(curl_.multi_init()) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -188,7 +142,7 @@ class GrpcClient::Worker {
       MutexLock lock(mutex_);
       stopping_ = true;
     }
-    curl_.wakeup(multi_);
+    curl_.multi_wakeup(multi_);
     thread_.join();
     curl_.multi_cleanup(multi_);
   }
@@ -201,7 +155,7 @@ class GrpcClient::Worker {
       MutexLock lock(mutex_);
       waiting_.push_back(std::make_unique<Transfer>(curl_, std::move(call), std::move(done)));
     }
-    curl_.wakeup(multi_);
+    curl_.multi_wakeup(multi_);
   }
 
  private:
@@ -211,7 +165,7 @@ class GrpcClient::Worker {
   void Begin(std::unique_ptr<Transfer> transfer);
   void EndFinished();
 
-  const Curl curl_;
+  const images::Curl& curl_;
   const std::string socket_;
   CURLM* multi_;
   std::map<CURL*, std::unique_ptr<Transfer>> transfers_;  // the thread's
@@ -224,9 +178,9 @@ class GrpcClient::Worker {
 void GrpcClient::Worker::Run() {
   while (TakeWaiting()) {
     int running = 0;
-    curl_.perform(multi_, &running);
+    curl_.multi_perform(multi_, &running);
     EndFinished();
-    curl_.poll(multi_, nullptr, 0, kPollMs, nullptr);
+    curl_.multi_poll(multi_, nullptr, 0, kPollMs, nullptr);
   }
   std::deque<std::unique_ptr<Transfer>> left;
   {
@@ -234,7 +188,7 @@ void GrpcClient::Worker::Run() {
     left.swap(waiting_);
   }
   for (auto& [easy, transfer] : transfers_) {
-    curl_.remove(multi_, easy);
+    curl_.multi_remove(multi_, easy);
     left.push_back(std::move(transfer));
   }
   transfers_.clear();
@@ -287,7 +241,7 @@ void GrpcClient::Worker::Begin(std::unique_ptr<Transfer> transfer) {
   set(CURLOPT_HEADERDATA, transfer.get());
   set(CURLOPT_WRITEFUNCTION, &OnBody);
   set(CURLOPT_WRITEDATA, transfer.get());
-  if (curl_.add(multi_, easy) != CURLM_OK) {
+  if (curl_.multi_add(multi_, easy) != CURLM_OK) {
     return transfer->done(Status(Code::kUnavailable, "libcurl cannot send a request"));
   }
   transfers_[easy] = std::move(transfer);
@@ -295,11 +249,11 @@ void GrpcClient::Worker::Begin(std::unique_ptr<Transfer> transfer) {
 
 void GrpcClient::Worker::EndFinished() {
   int left = 0;
-  while (const CURLMsg* message = curl_.info_read(multi_, &left)) {
+  while (const CURLMsg* message = curl_.multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     CURL* easy = message->easy_handle;
     const CURLcode code = message->data.result;
-    curl_.remove(multi_, easy);  // `message` is gone with it
+    curl_.multi_remove(multi_, easy);  // `message` is gone with it
     auto transfer = transfers_.extract(easy);
     if (transfer.empty()) continue;
     transfer.mapped()->done(transfer.mapped()->Answer(code, socket_));
@@ -317,8 +271,9 @@ GrpcClient::GrpcClient(std::unique_ptr<Worker> worker) : worker_(std::move(worke
 GrpcClient::~GrpcClient() = default;
 
 Result<std::unique_ptr<GrpcClient>> GrpcClient::Create(const std::string& socket) {
-  SWELL_ASSIGN_OR_RETURN(const Curl curl, LoadCurl());
-  return std::unique_ptr<GrpcClient>(new GrpcClient(std::make_unique<Worker>(curl, socket)));
+  const Result<images::Curl>& curl = images::LoadedCurl();
+  if (!curl.ok()) return curl.status();
+  return std::unique_ptr<GrpcClient>(new GrpcClient(std::make_unique<Worker>(*curl, socket)));
 }
 
 void GrpcClient::Call(GrpcCall call, Done done) { worker_->Call(std::move(call), std::move(done)); }

@@ -1,6 +1,5 @@
 #include "kube/images/http.h"
 
-#include <curl/curl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,8 +10,8 @@
 
 #include "base/host_port.h"
 #include "base/strings.h"
+#include "kube/images/curl_library.h"
 #include "kube/images/reference.h"
-#include "kube/images/shared_library.h"
 
 namespace swell::images {
 namespace {
@@ -24,43 +23,6 @@ constexpr size_t kErrorBodyMax = 64 << 10;
 constexpr std::string_view kUnknownHost = "UnknownHost";
 constexpr std::string_view kTlsFailure = "TLS handshake failed: ";
 constexpr std::string_view kUntrusted = "its certificate is not trusted: ";
-
-// libcurl's functions, found when the first request is sent.
-struct Curl {
-  decltype(curl_global_init)* global_init;
-  decltype(curl_easy_init)* init;
-  decltype(curl_easy_setopt)* setopt;
-  decltype(curl_easy_perform)* perform;
-  decltype(curl_easy_getinfo)* getinfo;
-  decltype(curl_easy_cleanup)* cleanup;
-  decltype(curl_easy_strerror)* strerror;
-  decltype(curl_slist_append)* slist_append;
-  decltype(curl_slist_free_all)* slist_free_all;
-};
-
-Result<Curl> LoadCurl() {
-  SWELL_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open("libcurl.so.4", "libcurl4"));
-  Curl curl;
-  library.Find("curl_global_init", curl.global_init);
-  library.Find("curl_easy_init", curl.init);
-  library.Find("curl_easy_setopt", curl.setopt);
-  library.Find("curl_easy_perform", curl.perform);
-  library.Find("curl_easy_getinfo", curl.getinfo);
-  library.Find("curl_easy_cleanup", curl.cleanup);
-  library.Find("curl_easy_strerror", curl.strerror);
-  library.Find("curl_slist_append", curl.slist_append);
-  library.Find("curl_slist_free_all", curl.slist_free_all);
-  SWELL_RETURN_IF_ERROR(library.Check());
-  if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-    return Status(Code::kUnavailable, "libcurl cannot be started");
-  }
-  return curl;
-}
-
-const Result<Curl>& LoadedCurl() {
-  static const Result<Curl> curl = LoadCurl();
-  return curl;
-}
 
 struct Handle {
   explicit Handle(const Curl& loaded) : curl(loaded), easy(loaded.init()) {}
