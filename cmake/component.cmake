@@ -3,13 +3,14 @@
 #   DEPS json ...               layers used; transitive
 #   LIBS OpenSSL::SSL ...       libraries from outside, private to the layer
 #   TESTS status_test.cc ...    one test program <name>_test, ctest label "unit"
+#   COST 50                     roughly the seconds that it takes, where these are many (tests/CMakeLists.txt)
 #   BENCHES foo_bench.cc ...    one Google Benchmark program <name>_bench
 #   FUZZERS foo_fuzz.cc ...     with SWELL_FUZZ: a libFuzzer program foo_fuzz each, label "fuzz-smoke";
 #                               else a test of <name>_test each, FuzzSeeds.foo
 # )
 # Sources are listed, never globbed: tools/tidy.py fails on a file that no CMakeLists.txt names.
 function(add_component)
-  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS;BENCHES;FUZZERS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;COST" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS;BENCHES;FUZZERS" ${ARGN})
   set(lib swell_${A_NAME})
   add_library(${lib} STATIC ${A_SRCS})
   target_include_directories(${lib} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -36,6 +37,9 @@ function(add_component)
       set(limit 1500)
     endif()
     set_tests_properties(${A_NAME} PROPERTIES LABELS unit TIMEOUT ${limit})
+    if(A_COST)
+      set_tests_properties(${A_NAME} PROPERTIES COST ${A_COST})
+    endif()
   endif()
 
   if(A_BENCHES)
