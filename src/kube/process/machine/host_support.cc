@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -216,6 +217,24 @@ std::string GroupToDivide(const std::string& mount, std::string_view own_groups)
 
 std::string HostSupport::Limits() const { return Join(missing, "; "); }
 
+std::vector<std::string> NotLimited(const CgroupSupport& support) {
+  std::vector<std::string> out;
+  if (support.version == 0) {
+    out.push_back(StrCat("memory and CPU limits are not enforced: ", support.why_not));
+  } else {
+    if (support.memory_dir.empty()) {
+      out.push_back("memory limits are not enforced: no writable memory controller");
+    }
+    if (support.cpu_dir.empty()) {
+      out.push_back("CPU limits are not enforced: no writable cpu controller");
+    }
+  }
+  if (support.pids_dir.empty()) {
+    out.push_back("the number of a pod's processes is not limited: no writable pids controller");
+  }
+  return out;
+}
+
 HostSupport DetectHostSupport(const std::string& data_dir,
                               const std::string& instance,
                               const HostOptions& options) {
@@ -246,21 +265,13 @@ HostSupport DetectHostSupport(const std::string& data_dir,
   } else {
     support.cgroups.why_not = "control groups are switched off";
   }
-  if (support.cgroups.version == 0) {
-    support.missing.push_back(
-        StrCat("memory and CPU limits are not enforced: ", support.cgroups.why_not));
-  } else if (support.cgroups.memory_dir.empty()) {
-    support.missing.push_back("memory limits are not enforced: no writable memory controller");
-  }
-  if (support.cgroups.pids_dir.empty()) {
-    support.missing.push_back(
-        "the number of a pod's processes is not limited: no writable pids "
-        "controller");
+  for (std::string& what : NotLimited(support.cgroups)) {
+    support.missing.push_back(std::move(what));
   }
   if (support.isolation == Isolation::kFull && !support.cgroups.devices) {
     support.missing.push_back(
-        "pods that may make device files (MKNOD with hostUsers: true) open any device: no writable "
-        "devices controller");
+        "pods that may make device files (MKNOD, with the machine's ids) open any device: no "
+        "writable devices controller");
   }
   DetectUsers(data_dir, options, support);
   DetectSeccomp(support);

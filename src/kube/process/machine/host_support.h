@@ -48,6 +48,9 @@ HostSupport DetectHostSupport(const std::string& data_dir,
                               const std::string& instance,
                               const HostOptions& options);
 
+// What the control groups do not limit, each with the reason: "WHAT: WHY".
+std::vector<std::string> NotLimited(const CgroupSupport& support);
+
 // The topmost group of version 2, from the one at `mount` down to the process's own, that this user
 // may divide; empty: none. The topmost, because the next run has another group of its own, and must
 // reach the groups of pods that still run. `own_groups` is the text of /proc/self/cgroup.

@@ -36,6 +36,24 @@ TEST(Cgroups, AContainerThatRequestsNoCpuHasTheLeastWeight) {
   EXPECT_EQ(Written(unified, 1000, "cpu.weight"), "39");
 }
 
+TEST(Cgroups, EachControllerThatIsMissingIsNamed) {
+  CgroupSupport support;
+  support.version = 1;
+  support.memory_dir = support.cpu_dir = support.pids_dir = "/x";
+  EXPECT_EQ(Join(NotLimited(support), "; "), "");
+  support.cpu_dir.clear();
+  EXPECT_EQ(Join(NotLimited(support), "; "),
+            "CPU limits are not enforced: no writable cpu controller");
+  support.memory_dir.clear();
+  support.pids_dir.clear();
+  EXPECT_EQ(NotLimited(support).size(), 3u);
+  support.version = 0;
+  support.why_not = "no control groups are mounted";
+  EXPECT_EQ(Join(NotLimited(support), "; "),
+            "memory and CPU limits are not enforced: no control groups are mounted; the number of "
+            "a pod's processes is not limited: no writable pids controller");
+}
+
 // Directories as the kernel shows them; only in some may groups be made and processes be moved.
 TEST(Cgroups, TheTopmostGroupThatIsOursIsDivided) {
   TempDir tree;
