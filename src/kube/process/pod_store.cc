@@ -229,16 +229,25 @@ bool Runs(const std::string& container_dir) {
 
 }  // namespace
 
-int RunningPods(const std::string& data_dir) {
+std::vector<std::string> RunningPods(const std::string& data_dir) {
+  std::vector<std::string> out;
   const auto uids = ListDir(data_dir + "/pods");
-  if (!uids.ok()) return 0;
-  return static_cast<int>(std::count_if(uids->begin(), uids->end(), [&](const std::string& uid) {
-    const std::string containers = StrCat(data_dir, "/pods/", uid, "/containers");
+  if (!uids.ok()) return out;
+  for (const std::string& uid : *uids) {
+    const std::string dir = StrCat(data_dir, "/pods/", uid), containers = dir + "/containers";
     const auto names = ListDir(containers);
-    return names.ok() && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
-             return Runs(StrCat(containers, "/", name));
-           });
-  }));
+    const bool runs =
+        names.ok() && std::any_of(names->begin(), names->end(), [&](const auto& name) {
+          return Runs(StrCat(containers, "/", name));
+        });
+    if (!runs) continue;
+    const auto text = ReadFile(dir + "/pod.json", 4 << 20);
+    const auto pod = text.ok() ? json::Parse(*text) : Result<json::Value>(text.status());
+    out.push_back(pod.ok() ? StrCat(json::GetString(*pod, {"namespace"}), "/",
+                                    json::GetString(*pod, {"name"}))
+                           : uid);
+  }
+  return out;
 }
 
 Status PodStore::Start() {

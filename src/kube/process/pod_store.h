@@ -154,8 +154,9 @@ class PodStore {
 // Where a container finds the files that swell makes for it.
 inline constexpr std::string_view kOwnDir = "/run/swell";
 
-// How many pods below the data directory have a container that runs, of this run or an earlier one.
-int RunningPods(const std::string& data_dir);
+// The pods below the data directory that have a container that runs, of this run or an earlier one:
+// "NAMESPACE/NAME".
+std::vector<std::string> RunningPods(const std::string& data_dir);
 
 // "process://UID-NAME-ATTEMPT".
 std::string ContainerIdOf(const node::ContainerRef& ref);

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/process/pod_store.h"
 #include "kube/process/process_testing.h"
 #include "kube/process/shim_launcher.h"
 
@@ -641,12 +642,14 @@ TEST_F(ProcessRuntimeTest, AKilledShimTakesItsContainerAlong) {
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   auto text = ReadFile(PodDir("pod-a") + "/containers/main/0/state.json");
   ASSERT_TRUE(text.ok());
+  EXPECT_EQ(RunningPods(data_dir_), std::vector<std::string>{"default/pod-a"});
   auto state = ShimState::FromJson(*json::Parse(*text));
   ASSERT_TRUE(state.ok());
   ::kill(state->shim_pid, SIGKILL);
   ContainerExit exit = Wait();
   EXPECT_EQ(exit.code, 137);
   EXPECT_EQ(exit.reason, "ContainerStatusUnknown");
+  EXPECT_TRUE(RunningPods(data_dir_).empty());
 }
 
 TEST_F(ProcessRuntimeTest, RemoveKillsAndLeavesNothing) {

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <csignal>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
@@ -40,6 +42,12 @@ std::string RuntimeOf(const DataDir& dir) {
   return runtime == (*record)->flags.end() ? "process" : runtime->second;
 }
 
+// A process that waits for a device or a file server ends when that answers, and not before.
+std::string StillRunning(const DataDir& dir) {
+  const std::vector<std::string> pods = process::RunningPods(dir.path);
+  return pods.empty() ? "" : StrCat("; processes still run of ", Join(pods, ", "));
+}
+
 class DownAction final : public cli::Action {
  public:
   void Declare(cli::Flags& flags) override {
@@ -66,8 +74,8 @@ class DownAction final : public cli::Action {
       const bool ended = WaitFor(session, dir, [process](int ms) { return Ends(process, ms); });
       if (!ended) {
         return Status(Code::kTimeout,
-                      StrCat("process ", running->pid,
-                             " does not stop: nothing has moved for 60 s; see ", dir.LogFile()));
+                      StrCat("process ", running->pid, " does not stop: nothing has moved for 60 s",
+                             StillRunning(dir), "; see ", dir.LogFile()));
       }
     }
     session.OutLine(StrCat("The cluster in ", dir.path, " is stopped"));
@@ -77,7 +85,7 @@ class DownAction final : public cli::Action {
  private:
   // A swell that was killed leaves its pods, for the next one to take over.
   Result<int> EndLeftPods(cli::Session& session, const DataDir& dir) const {
-    const int left = process::RunningPods(dir.path);
+    const size_t left = process::RunningPods(dir.path).size();
     if (left == 0) {
       session.OutLine(StrCat("No cluster runs in ", dir.path));
       return 0;
@@ -103,8 +111,9 @@ class DownAction final : public cli::Action {
       return core.RunUntil([&ended] { return ended; }, std::chrono::milliseconds(ms));
     });
     if (!ended) {
-      return Status(Code::kTimeout, StrCat(pods, " in ", dir.path, left == 1 ? " does" : " do",
-                                           " not end: nothing has moved for 60 s"));
+      return Status(Code::kTimeout,
+                    StrCat(pods, " in ", dir.path, left == 1 ? " does" : " do",
+                           " not end: nothing has moved for 60 s", StillRunning(dir)));
     }
     session.OutLine(StrCat(pods, " that an earlier cluster had left in ", dir.path,
                            left == 1 ? " is ended" : " are ended"));
@@ -171,7 +180,7 @@ class StatusAction final : public cli::Action {
       PrintFaults(session, dir);
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
-      if (const int left = process::RunningPods(dir.path); left > 0) {
+      if (const size_t left = process::RunningPods(dir.path).size(); left > 0) {
         session.Out(StrCat("Pods        ", left, left == 1 ? " still runs" : " still run",
                            ", left by a cluster that ended without swell down. The next swell up "
                            "takes over; swell down --now kills what runs.\n"));
