@@ -68,6 +68,22 @@ TEST_F(AgentTest, AHookThatTakesAllTheTimeOfADeletedPodLeavesSome) {
   EXPECT_FALSE(Saw("KilledAfterGracePeriod"));
 }
 
+TEST_F(AgentTest, ASidecarMayEndOnItsSignalAfterTheGracePeriod) {
+  Create("a", R"({"restartPolicy":"Never","activeDeadlineSeconds":5,
+      "terminationGracePeriodSeconds":3,
+      "initContainers":[{"name":"beside","image":"x","restartPolicy":"Always"}],
+      "containers":[{"name":"main","image":"x",
+          "lifecycle":{"preStop":{"sleep":{"seconds":60}}}}]})",
+         R"({"annotations":{"swell.dev/stop-seconds":"0.5"}})");
+  sim_.Advance(seconds(12));
+  EXPECT_EQ(Phase("a"), "Failed");
+  const json::Value pod = Pod("a");
+  const json::Array& sidecars = json::GetArray(pod, {"status", "initContainerStatuses"});
+  ASSERT_EQ(sidecars.size(), 1u);
+  EXPECT_EQ(json::GetInt(sidecars[0], {"state", "terminated", "exitCode"}), 143);
+  EXPECT_EQ(json::GetInt(Status("a"), {"state", "terminated", "exitCode"}), 143);
+}
+
 TEST_F(AgentTest, ASandboxGetsThePodsNamesAndNameServers) {
   std::string uid = Create("a", R"({"hostname":"one","subdomain":"two","setHostnameAsFQDN":true,
       "dnsPolicy":"None","dnsConfig":{"nameservers":["1.2.3.4"],"searches":["x.example"],

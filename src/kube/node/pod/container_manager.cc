@@ -541,10 +541,10 @@ void ContainerManager::Stop(ContainerState& container, Duration grace, std::stri
   if (hook == nullptr || grace <= Duration(0)) return SendTerm(container.name, attempt, grace);
   const SteadyTime end = host_.clock().Steady() + grace;
   auto then = [this, name = container.name, attempt, end] {
-    SendTerm(name, attempt, std::max(end - host_.clock().Steady(), kGraceAfterHook));
+    SendTerm(name, attempt, std::max(end - host_.clock().Steady(), kGraceLeast));
   };
   // Whatever becomes of the hook.
-  StartKillTimer(container, grace + kGraceAfterHook);
+  StartKillTimer(container, grace + kGraceLeast);
   if (json::Find(*hook, {"sleep"}) != nullptr) {
     Duration sleep = std::chrono::seconds(json::GetInt(*hook, {"sleep", "seconds"}));
     return container.start_timer.Start(std::min(sleep, grace), std::move(then));
@@ -605,7 +605,7 @@ void ContainerManager::StopRest() {
   if (!others_stopped) return;
   for (auto it = record_.containers.rbegin(); it != record_.containers.rend(); ++it) {
     if (!it->sidecar || it->stopped()) continue;
-    return Stop(*it, terminating ? TimeToKill() : GracePeriod());
+    return Stop(*it, terminating ? std::max(TimeToKill(), kGraceLeast) : GracePeriod());
   }
 }
 

@@ -18,9 +18,9 @@ namespace swell::node {
 
 class ContainerManager {
  public:
-  // What is left between SIGTERM and SIGKILL where a preStop hook took all of the grace period: as
-  // long as on Kubernetes.
-  static constexpr Duration kGraceAfterHook = std::chrono::seconds(2);
+  // What is left between SIGTERM and SIGKILL where a preStop hook, or the containers whose sidecar
+  // it is, took all of the grace period: as long as on Kubernetes.
+  static constexpr Duration kGraceLeast = std::chrono::seconds(2);
 
   ContainerManager(PodHost& host, PodRecord& record, std::function<void()> on_change);
 

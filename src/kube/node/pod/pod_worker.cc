@@ -642,7 +642,7 @@ void PodWorker::StopContainers(Duration grace, bool notice) {
   if (grace <= Duration(0)) {
     containers_.KillAll();
   } else if (!record_.AllStopped()) {
-    kill_timer_.Start(grace + ContainerManager::kGraceAfterHook, [this] { containers_.KillAll(); });
+    kill_timer_.Start(grace + ContainerManager::kGraceLeast, [this] { containers_.KillAll(); });
   }
   Sync();
 }
