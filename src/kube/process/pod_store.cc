@@ -29,6 +29,8 @@ constexpr int kExitUnknown = 137;
 constexpr size_t kTerminationBytes = 4096;
 constexpr size_t kLogTailBytes = 2048;
 constexpr int64_t kLogTailLines = 80;
+// As many as `swell logs` shows.
+constexpr int kStartsKept = 5;
 constexpr size_t kStateBytesMax = 64 << 10;
 
 // Written in place: containers have this very file mounted.
@@ -498,12 +500,32 @@ Status PodStore::Save(const ProcessPod& pod) const {
   return ReplaceFile(pod.dir + "/pod.json", json::Print(json::Value(std::move(value))), 0600);
 }
 
+namespace {
+
+// A container that fails again and again would fill the disk with what its starts left below `dir`:
+// "START", "START.log", "START.log.1".
+void DiscardOldStarts(const std::string& dir, int newest, const std::string& trash, Remover& by) {
+  const auto names = ListDir(dir);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const auto start = ParseInt(std::string_view(name).substr(0, name.find('.')));
+    if (!start || *start > newest - kStartsKept) continue;
+    Status removed = by.Discard(StrCat(dir, "/", name), trash);
+    (void)removed;
+  }
+}
+
+}  // namespace
+
 Status PodStore::CreateContainerDir(const ProcessPod& pod, const ContainerRef& ref) {
   SWELL_RETURN_IF_ERROR(MakeDirs(StrCat(pod.dir, "/containers/", ref.name)));
   SWELL_RETURN_IF_ERROR(container_dirs_.Take(pod.ContainerDir(ref)));
   SWELL_RETURN_IF_ERROR(MakeDirs(StrCat(pod.dir, "/logs/", ref.name)));
   if (ref.attempt > 0) {
     DiscardScratch(pod.ContainerDir({ref.pod_uid, ref.name, ref.attempt - 1}));  // its log stays
+    for (const char* of : {"/containers/", "/logs/"}) {
+      DiscardOldStarts(StrCat(pod.dir, of, ref.name), ref.attempt, TrashDir(), remover_);
+    }
   }
   ::unlink((pod.dir + "/run/notice/notice.json").c_str());
   return Status::Ok();

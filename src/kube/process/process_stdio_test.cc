@@ -1,4 +1,5 @@
 // Live streams of real processes: commands in containers, attaching, terminals, ports of pods.
+// Which logs are kept.
 #include <algorithm>
 #include <csignal>
 
@@ -287,6 +288,22 @@ TEST_F(ProcessStdioTest, AContainerThatDoesNotRunIsSaidSo) {
   Talk talk;
   EXPECT_EQ(Open(talk, container, {.argv = {"ls"}, .output = true}).message(),
             "container \"main\" is not running");
+}
+
+// A container that fails again and again must not fill the disk.
+TEST_F(ProcessStdioTest, LogsOfTheNewestFiveStartsAreKept) {
+  Create(Sandbox("pod-a"));
+  for (int start = 0; start < 7; ++start) {
+    observer_->exits.clear();
+    Run(Shell("pod-a", StrCat("echo ", start), "main", start));
+  }
+  auto logs = ListDir(PodDir("pod-a") + "/logs/main");
+  ASSERT_TRUE(logs.ok());
+  std::sort(logs->begin(), logs->end());
+  EXPECT_EQ(*logs, (std::vector<std::string>{"2.log", "3.log", "4.log", "5.log", "6.log"}));
+  EXPECT_EQ(Log({"pod-a", "main", 2}), "2\n");
+  const auto starts = ListDir(PodDir("pod-a") + "/containers/main");
+  EXPECT_EQ(starts.ok() ? starts->size() : 0u, 5u);
 }
 
 TEST_F(PlainStdioTest, EverythingWorksWithoutIsolation) {
