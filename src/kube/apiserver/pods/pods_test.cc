@@ -97,6 +97,9 @@ TEST_F(PodsTest, ProxiesToPodsAndServices) {
   EXPECT_EQ(Proxy("pods/web:99/proxy/a%20b/c/?x=1"), "http://10.1.2.3:99 GET /a%20b/c/?x=1");
   EXPECT_EQ(Proxy("pods/https:web:99/proxy/"), "https://10.1.2.3:99 GET /?");
   EXPECT_EQ(Proxy("pods/ftp:web:99/proxy/"), "400 invalid pod request \"ftp:web:99\"");
+  server.Merge(StrCat(kPods, "/web/status"), R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_EQ(Proxy("pods/web/proxy"),
+            "400 cannot connect to a completed pod; current phase is Succeeded");
 
   server.Post("/api/v1/namespaces/default/services",
               R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"http","port":80}]}})");

@@ -1,6 +1,7 @@
 // The proxy subresource of pods and services: HTTP through the API server.
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/pods/handlers.h"
@@ -40,6 +41,11 @@ Result<Target> ParseTarget(const std::string& resource, std::string_view text) {
 Result<std::string> AddressOfPod(const json::Value& pod, const Target& target) {
   const std::string_view address = json::GetString(pod, {"status", "podIP"});
   if (address.empty()) return BadRequestError("address not allowed");
+  // Its address may be that of another's pod by now.
+  if (api::HasEnded(pod)) {
+    return BadRequestError(
+        StrCat("cannot connect to a completed pod; current phase is ", api::Phase(pod)));
+  }
   std::string port = target.port;
   for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
     if (!port.empty()) break;
