@@ -1,4 +1,6 @@
 // Server-side apply and managedFields, end to end.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -176,6 +178,29 @@ TEST_F(ApplyTest, AStructThatIsGivenUpGoesWithItsDefaults) {
   EXPECT_EQ(PodPart(none, "volumes"), "");
   EXPECT_EQ(PodPart(none, "affinity"), "");
   EXPECT_EQ(PodPart(none, "dnsPolicy"), R"("ClusterFirst")") << "a default of its own";
+}
+
+TEST_F(ApplyTest, ScalesAreAppliedToo) {
+  const std::string path = kDeploymentPath;
+  ASSERT_EQ(Apply(path, "me", StrCat(WithPod(""), "\n")).status, 201);
+  auto scale = [&](const std::string& manager, int replicas, bool force) {
+    return server.Patch(
+        StrCat(path, "/scale?fieldManager=", manager, force ? "&force=true" : ""),
+        StrCat("apiVersion: autoscaling/v1\nkind: Scale\nspec: {replicas: ", replicas, "}"),
+        kApply);
+  };
+  const Answer three = scale("scaler", 3, false);
+  ASSERT_EQ(three.status, 200) << three.text;
+  EXPECT_EQ(three.Str({"kind"}), "Scale");
+  const Answer now = server.Get(path);
+  EXPECT_EQ(json::GetInt(now.body, {"spec", "replicas"}), 3);
+  const Texts managers = Managers(now);
+  EXPECT_NE(std::find(managers.begin(), managers.end(),
+                      R"(scaler Apply/scale {"f:spec":{"f:replicas":{}}})"),
+            managers.end())
+      << now.text;
+  EXPECT_EQ(scale("other", 4, false).status, 409);
+  EXPECT_EQ(scale("other", 4, true).status, 200);
 }
 
 // One by one each of these takes minutes.

@@ -5,6 +5,7 @@
 #include "kube/api/meta/selector.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
+#include "kube/apiserver/fields/apply.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/writing/handlers.h"
@@ -108,10 +109,13 @@ Result<json::Value> WantedScale(Core& core, const Call& call, const json::Value&
   if (call.request.body.size() > core.options.body_limit_bytes) {
     return Status(Code::kTooLarge, "Request entity too large");
   }
-  SWELL_ASSIGN_OR_RETURN(const json::Value patch, json::Parse(call.request.body));
+  SWELL_ASSIGN_OR_RETURN(const json::Value patch,
+                         media == kApplyPatch
+                             ? DecodeYaml(call.request.body, core.options.body_limit_bytes)
+                             : json::Parse(call.request.body));
   if (media == "application/json-patch+json") return json::ApplyJsonPatch(current, patch);
   if (media == "application/merge-patch+json" ||
-      media == "application/strategic-merge-patch+json") {
+      media == "application/strategic-merge-patch+json" || media == kApplyPatch) {
     json::Value scale = current;
     json::ApplyMergePatch(scale, patch);
     return scale;
@@ -119,7 +123,25 @@ Result<json::Value> WantedScale(Core& core, const Call& call, const json::Value&
   return Status(Code::kUnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json-patch+json, application/merge-patch+json, "
-                "application/strategic-merge-patch+json");
+                "application/strategic-merge-patch+json, application/apply-patch+yaml");
+}
+
+// The object with so many replicas. Where they are applied, they are the one field of the object
+// that the manager has by its Scale.
+Result<json::Value> WithReplicas(const Call& call,
+                                 const json::Value& object,
+                                 const std::string& path,
+                                 int64_t replicas) {
+  json::Value changed = object;
+  if (MediaType(call.request.content_type) == kApplyPatch) {
+    json::Value config = json::Object{{"metadata", json::Object{{"name", call.info.name}}}};
+    SetPath(config, path, json::Value(replicas));
+    SWELL_ASSIGN_OR_RETURN(changed,
+                           ApplyConfiguration(call, config, &object, call.query.Get("fieldManager"),
+                                              call.query.Bool("force")));
+  }
+  SetPath(changed, path, json::Value(replicas));
+  return changed;
 }
 
 Result<int64_t> WantedReplicas(const Call& call, const json::Value& scale) {
@@ -186,9 +208,13 @@ void HandleScale(Core& core, const CallPtr& call) {
     call->Fail(replicas.status());
     return;
   }
-  json::Value object = **handled;
   const std::string spec_path = PathsOf(kind).spec;
-  SetPath(object, spec_path, json::Value(*replicas));
+  auto changed = WithReplicas(*call, **handled, spec_path, *replicas);
+  if (!changed.ok()) {
+    call->Fail(changed.status());
+    return;
+  }
+  json::Value object = std::move(*changed);
   const std::string_view version = json::GetString(*wanted, {"metadata", "resourceVersion"});
   if (!version.empty()) {
     json::Set(object, {"metadata", "resourceVersion"}, json::Value(version));
