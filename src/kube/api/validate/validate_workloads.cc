@@ -101,6 +101,47 @@ void CheckJobSelector(const Value& job, const Value& spec, FieldErrors& errors) 
   }
 }
 
+// Suspended, and without pods: before its first start, or since its controller took them away.
+bool MayChangePods(const Value& job) {
+  const bool none =
+      json::Find(job, {"status", "startTime"}) == nullptr || ConditionIsTrue(job, "Suspended");
+  return none && json::GetBool(job, {"spec", "suspend"}) &&
+         json::GetInt(job, {"status", "active"}) == 0;
+}
+
+// The spec of a job's pods without what says where they run and what they ask for.
+Value PodsWithoutPlacement(const Value& spec) {
+  const Value* found = json::Find(spec, {"template", "spec"});
+  if (found == nullptr) return {};
+  Value pods = *found;
+  for (std::string_view field : {"nodeSelector", "tolerations", "schedulingGates"}) {
+    json::Remove(pods, {field});
+  }
+  json::Remove(pods, {"affinity", "nodeAffinity"});
+  if (json::GetObject(pods, {"affinity"}).empty()) json::Remove(pods, {"affinity"});
+  for (std::string_view list : {"containers", "initContainers"}) {
+    Value* containers = json::FindMutable(pods, {list});
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Value& container : containers->get_array()) json::Remove(container, {"resources"});
+  }
+  return pods;
+}
+
+void CheckJobTemplate(const Value& old, const Value& spec, FieldErrors& errors) {
+  const Value& before = SpecOf(old);
+  if (!MayChangePods(old)) {
+    CheckImmutable(MemberOf(spec, "template"), MemberOf(before, "template"), "spec.template",
+                   errors);
+    return;
+  }
+  const Value is = PodsWithoutPlacement(spec);
+  const Value was = PodsWithoutPlacement(before);
+  CheckImmutable(&is, &was, "spec.template.spec", errors);
+  CheckPodTemplate(spec, "spec", errors);
+  const Value* selector = MemberOf(spec, "selector");
+  if (selector != nullptr) CheckTemplateLabels(spec, selector, "spec", errors);
+}
+
 void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(job);
   if (old == nullptr) {
@@ -113,8 +154,6 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
     return;
   }
   const Value& before = SpecOf(*old);
-  bool suspended =
-      json::GetBool(before, {"suspend"}) && json::Find(*old, {"status", "startTime"}) == nullptr;
   for (std::string_view key : {"selector", "completionMode", "podFailurePolicy",
                                "backoffLimitPerIndex", "managedBy", "successPolicy"}) {
     CheckImmutable(MemberOf(spec, key), MemberOf(before, key), PathField("spec", key), errors);
@@ -125,10 +164,7 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
     CheckImmutable(MemberOf(spec, "completions"), MemberOf(before, "completions"),
                    "spec.completions", errors);
   }
-  if (!suspended) {
-    CheckImmutable(MemberOf(spec, "template"), MemberOf(before, "template"), "spec.template",
-                   errors);
-  }
+  CheckJobTemplate(*old, spec, errors);
   CheckJobAmounts(spec, "spec", errors);
   CheckJobScheduling(spec, &before, "spec", errors);
 }
