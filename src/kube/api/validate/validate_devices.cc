@@ -1,9 +1,10 @@
 // Rules of devices that drivers offer, and of claims to them (resource.k8s.io). Expressions are
-// stored unread: the scheduler that allocates understands them.
+// compiled, and checked for the types of their values where they run: in the scheduler.
 #include <algorithm>
 #include <set>
 
 #include "base/strings.h"
+#include "kube/api/cel/cel.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
 
@@ -97,9 +98,14 @@ void CheckSelectors(const Value& parent, const std::string& path, FieldErrors& e
       continue;
     }
     const std::string_view text = TextOf(*cel, "expression");
-    if (text.empty()) errors.push_back(RequiredError(PathField(at, "expression")));
-    if (text.size() > kMaxExpressionBytes) {
-      errors.push_back(TooLongError(PathField(at, "expression"), kMaxExpressionBytes));
+    const std::string field = PathField(at, "expression");
+    if (text.empty()) {
+      errors.push_back(RequiredError(field));
+    } else if (text.size() > kMaxExpressionBytes) {
+      errors.push_back(TooLongError(field, kMaxExpressionBytes));
+    } else if (const auto program = CelProgram::Compile(text, {"device"}); !program.ok()) {
+      errors.push_back(
+          InvalidText(field, text, StrCat("compilation failed: ", program.status().message())));
     }
   }
 }

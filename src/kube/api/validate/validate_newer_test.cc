@@ -102,6 +102,15 @@ TEST_F(NewerKindsTest, AClaimAsksForDevices) {
           "selectors":[{"cel":{"expression":""}}]}}]}}})",
        "selectors[0].cel.expression: Required value"},
       {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "selectors":[{"cel":{"expression":"device.driver == 'd'"}}]}}]}}})",
+       ""},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "selectors":[{"cel":{"expression":"device.driver =="}}]}}]}}})",
+       "selectors[0].cel.expression: Invalid value: \"device.driver ==\": compilation failed: "},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "selectors":[{"cel":{"expression":"devise.driver == 'd'"}}]}}]}}})",
+       "compilation failed: "},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
           "tolerations":[{"operator":"Exists","value":"x"}]}}]}}})",
        "tolerations[0].value: Invalid value: \"x\": must be empty for operator `Exists`"}};
   CheckAll(gvk, kClaim, cases);
