@@ -103,9 +103,13 @@ void CheckSelectors(const Value& parent, const std::string& path, FieldErrors& e
       errors.push_back(RequiredError(field));
     } else if (text.size() > kMaxExpressionBytes) {
       errors.push_back(TooLongError(field, kMaxExpressionBytes));
-    } else if (const auto program = CelProgram::Compile(text, {"device"}); !program.ok()) {
-      errors.push_back(
-          InvalidText(field, text, StrCat("compilation failed: ", program.status().message())));
+    } else if (errors.empty()) {
+      // The first mistake is told: a claim may have a thousand long ones.
+      const auto program = CelProgram::Compile(text, {"device"});
+      if (!program.ok()) {
+        errors.push_back(
+            InvalidText(field, text, StrCat("compilation failed: ", program.status().message())));
+      }
     }
   }
 }

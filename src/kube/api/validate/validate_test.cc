@@ -369,23 +369,6 @@ TEST_F(ValidateTest, Workloads) {
       {R"({"spec":{"template":{"spec":{"hostNetwork":true}}}})", "spec.template: Invalid value"},
   };
   CheckUpdates({"batch", "v1", "Job"}, kJob, kJobUpdates);
-  // A queue places a job anew while it is suspended, and what it runs stays.
-  const char* const kSuspended = R"({"metadata":{"name":"j"},"spec":{"suspend":true,"template":{
-      "spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}},
-      "status":{"startTime":"2026-01-01T00:00:00Z",
-                "conditions":[{"type":"Suspended","status":"True"}]}})";
-  const Case kSuspendedUpdates[] = {
-      {R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"nodeSelector":{"c":"d"},
-           "affinity":{"nodeAffinity":{}},"tolerations":[{"operator":"Exists"}]}}}})",
-       ""},
-      {R"({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"b",
-           "resources":{"requests":{"cpu":"1"}}}]}}}})",
-       ""},
-      {R"({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"c"}]}}}})",
-       "spec.template.spec: Invalid value"},
-      {R"({"spec":{"template":{"spec":{"nodeSelector":{"c":"d/e"}}}}})", "Invalid value"},
-  };
-  CheckUpdates({"batch", "v1", "Job"}, kSuspended, kSuspendedUpdates);
   const Case kCron[] = {
       {R"({"spec":{"schedule":"@hourly"}})", ""},
       {R"({"spec":{"schedule":"* * *"}})", "Expected exactly 5 fields, found 3: * * *"},
