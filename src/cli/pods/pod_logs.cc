@@ -48,6 +48,7 @@ api::RestRequest LogRequest(const LogSource& source, const LogOptions& options) 
   if (options.previous) query += "&previous=true";
   if (options.timestamps) query += "&timestamps=true";
   if (options.tail >= 0) query += StrCat("&tailLines=", options.tail);
+  if (options.limit_bytes > 0) query += StrCat("&limitBytes=", options.limit_bytes);
   if (!options.since_time.empty()) {
     query += StrCat("&sinceTime=", api::EscapeQuery(options.since_time));
   }
@@ -79,6 +80,7 @@ void LogOptions::Declare(Flags& flags) {
   flags.Text("--since-time", &since_time, "TIME",
              "only lines after this time: 2026-01-01T12:00:00Z");
   flags.Int("-t,--tail", &tail, "LINES", "only the last LINES lines");
+  flags.Int("--limit-bytes", &limit_bytes, "N", "only the first N bytes of each log");
   flags.Switch("--timestamps", &timestamps, "prefix each line with its time");
   flags.Text("-c,--container", &container, "NAME", "container (default: the first)");
 }

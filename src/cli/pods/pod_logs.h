@@ -14,9 +14,10 @@ struct LogOptions {
   bool previous = false;
   bool timestamps = false;
   int64_t tail = -1;
-  std::string since;       // 5m
-  std::string since_time;  // RFC 3339
-  std::string container;   // empty: the annotated default or the first one
+  int64_t limit_bytes = 0;  // 0: all
+  std::string since;        // 5m
+  std::string since_time;   // RFC 3339
+  std::string container;    // empty: the annotated default or the first one
 
   void Declare(Flags& flags);
   Status Check() const;

@@ -11,18 +11,57 @@
 namespace swell::cli::runai {
 namespace {
 
+constexpr Duration kPollInterval = std::chrono::milliseconds(500);
+
+// Which pod of a workload, and how long to wait until it runs.
+class PodChoice {
+ public:
+  void Declare(Flags& flags) {
+    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
+    flags.Text("--wait-timeout", &wait_, "DURATION",
+               "how long to wait until the pod runs (default: not at all)");
+    flags.AddName("--wait-timeout", "--pod-running-timeout");
+  }
+  const std::string& pod() const { return pod_; }
+  // Null: the workload has none of this name.
+  json::SharedValue In(const JobView& job) const {
+    for (const json::SharedValue& one : job.pods) {
+      if (pod_.empty() || api::Name(*one) == pod_) return one;
+    }
+    return nullptr;
+  }
+  // The workload when its pod has started, when it is over, or when the time is.
+  Result<JobView> Await(Session& session, Scope& scope, const std::string& name) const {
+    Duration wait{0};
+    if (!wait_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(wait, ParseDuration(wait_, "--wait-timeout"));
+    }
+    const WallTime began = session.Now();
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, name));
+      const json::SharedValue pod = In(job);
+      if ((pod && api::Phase(*pod) != "Pending") || job.over()) return job;
+      if (session.Now() - began >= wait || !scope.api->Pause(kPollInterval)) return job;
+    }
+  }
+
+ private:
+  std::string pod_, wait_;
+};
+
 class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     options_.Declare(flags, "--previous");
-    flags.Text("--pod", &options_.member, "POD", "pod (default: the first)");
+    choice_.Declare(flags);
     flags.Switch("--all-pods", &options_.all, "all pods; each line begins with the pod's name");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
+    options_.member = choice_.pod();
     if (words.size() != 1) return Misuse("expected one name: runai logs WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
+    SWELL_ASSIGN_OR_RETURN(JobView job, choice_.Await(session, scope, words[0]));
     const bool none =
         job.pods.empty() && json::GetArray(*job.object, {"status", "attempts"}).empty();
     if (none) {
@@ -37,6 +76,7 @@ class LogsAction final : public Action {
 
  private:
   JobLogOptions options_;
+  PodChoice choice_;
 };
 
 struct FoundPod {
@@ -45,17 +85,17 @@ struct FoundPod {
 };
 
 // Finds the workload's pod and makes the session one of its namespace.
-Result<FoundPod> PodOf(Session& session, const std::string& name, const std::string& pod) {
+Result<FoundPod> PodOf(Session& session, const std::string& name, const PodChoice& choice) {
   SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, NoProject::kMeansAll));
-  SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, name));
+  SWELL_ASSIGN_OR_RETURN(JobView job, choice.Await(session, scope, name));
   session.UseNamespace(job.ns);
-  for (const json::SharedValue& one : job.pods) {
-    if (!pod.empty() && api::Name(*one) != pod) continue;
-    return FoundPod{StrCat("pod/", api::Name(*one)), job.name};
+  if (const json::SharedValue pod = choice.In(job)) {
+    return FoundPod{StrCat("pod/", api::Name(*pod)), job.name};
   }
-  return Status(Code::kNotFound, StrCat("the workload ", Quote(job.name), " has no pod",
-                                        pod.empty() ? "" : " " + Quote(pod), ": it is ",
-                                        StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
+  return Status(Code::kNotFound,
+                StrCat("the workload ", Quote(job.name), " has no pod",
+                       choice.pod().empty() ? "" : " " + Quote(choice.pod()), ": it is ",
+                       StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
 }
 
 // A command of `swell` whose first word is a pod, for a workload's.
@@ -65,11 +105,11 @@ class PodAction final : public Action {
       : inner_(command().make()), words_min_(words_min), expected_(std::move(expected)) {}
   void Declare(Flags& flags) override {
     inner_->Declare(flags);
-    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
+    choice_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() < words_min_) return Misuse(expected_);
-    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], choice_));
     words[0] = std::move(found.pod);
     return inner_->Run(session, std::move(words));
   }
@@ -77,25 +117,29 @@ class PodAction final : public Action {
  private:
   std::unique_ptr<Action> inner_;
   size_t words_min_;
-  std::string expected_, pod_;
+  std::string expected_;
+  PodChoice choice_;
 };
 
 class BashAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
+    flags.Text("-c,--container", &container_, "NAME", "container (default: the first)");
+    choice_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("expected one workload: runai bash WORKLOAD");
-    SWELL_ASSIGN_OR_RETURN(const FoundPod found, PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(const FoundPod found, PodOf(session, words[0], choice_));
     return Exec(session, {.ns = session.Namespace(),
                           .pod = found.pod.substr(found.pod.find('/') + 1),
+                          .container = container_,
                           .command = {"bash"},
                           .interactive = true});
   }
 
  private:
-  std::string pod_;
+  std::string container_;
+  PodChoice choice_;
 };
 
 class PortForwardAction final : public Action {
@@ -105,16 +149,16 @@ class PortForwardAction final : public Action {
     inner_->Declare(flags);
     flags.List("--port", &ports_, "LOCAL:REMOTE",
                "port to forward, repeatable (default: the workload's own ports)");
-    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
+    choice_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     words.insert(words.end(), ports_.begin(), ports_.end());
     if (words.empty()) {
       return Misuse("expected a workload: runai port-forward WORKLOAD --port 8888:8888");
     }
-    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], pod_));
+    SWELL_ASSIGN_OR_RETURN(FoundPod found, PodOf(session, words[0], choice_));
     words[0] = std::move(found.pod);
-    if (words.size() == 1 && pod_.empty()) {
+    if (words.size() == 1 && choice_.pod().empty()) {
       SWELL_ASSIGN_OR_RETURN(const bool exposed, IsExposed(session, found.workload));
       if (exposed) words[0] = StrCat("service/", found.workload);
     }
@@ -134,7 +178,7 @@ class PortForwardAction final : public Action {
 
   std::unique_ptr<Action> inner_;
   std::vector<std::string> ports_;
-  std::string pod_;
+  PodChoice choice_;
 };
 
 }  // namespace
@@ -143,7 +187,6 @@ Result<int> AttachWhenRunning(Session& session,
                               Scope& scope,
                               const std::string& name,
                               std::optional<Duration> limit) {
-  constexpr Duration kPollInterval = std::chrono::milliseconds(500);
   const WallTime began = session.Now();
   for (;;) {
     SWELL_ASSIGN_OR_RETURN(const JobView job, FindWorkload(session, scope, name));

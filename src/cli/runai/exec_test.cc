@@ -95,6 +95,29 @@ TEST_F(RunaiExecTest, AttachGivesTheTerminalToAProgramThatHasOne) {
       << err_;
 }
 
+TEST_F(RunaiExecTest, APodThatDoesNotRunYetIsWaitedFor) {
+  Cluster();
+  ASSERT_EQ(Submit(), 0) << err_;
+  for (const char* flag : {"--wait-timeout", "--pod-running-timeout"}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"logs", "w", "--limit-bytes", "10"},
+          std::vector<std::string>{"exec", "w", "-c", "c"},
+          std::vector<std::string>{"bash", "w", "-c", "c"},
+          std::vector<std::string>{"port-forward", "w", "--port", "1:2"}}) {
+      std::vector<std::string> words{"runai"};
+      words.insert(words.end(), command.begin(), command.end());
+      words[2] = "large-training-job";
+      words.insert(words.end(), {"-p", "project-a", flag, "1ms"});
+      if (command[0] == "exec") words.insert(words.end(), {"--", "ls"});
+      EXPECT_EQ(Run(words), 1) << command[0];
+      EXPECT_NE(err_.find("has no pod"), std::string::npos) << err_;
+    }
+  }
+  EXPECT_EQ(Run({"runai", "logs", "large-training-job", "-p", "project-a", "--wait-timeout", "x"}),
+            2);
+  EXPECT_NE(err_.find("--wait-timeout"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiExecTest, PortForwardListensOnThePortsOfTheSubmission) {
   Cluster();
   ASSERT_EQ(Submit({"--port", "8899:8888"}), 0) << err_;

@@ -83,8 +83,12 @@ class LeaderFlags {
     flags.Text("--master-gpu-portion-request", &portion_, "PART",
                "fraction of each of those GPUs (of one without --master-gpu-devices-request)");
     flags.Refuse("--master-gpu-portion-limit", "the limit is always the request");
-    flags.Refuse("--master-restart-policy",
-                 StrCat("--restart-policy is for the ", ToLower(leads), ", too"));
+    flags.Choice("--master-restart-policy", &restart_policy_, "POLICY",
+                 {"Always", "OnFailure", "Never"}, "Always, OnFailure or Never");
+    flags.Text("--master-cpu-core-request", &cpu_, "AMOUNT", "CPU request");
+    flags.Text("--master-cpu-core-limit", &cpu_limit_, "AMOUNT", "CPU limit");
+    flags.Text("--master-cpu-memory-request", &memory_, "AMOUNT", "memory request");
+    flags.Text("--master-cpu-memory-limit", &memory_limit_, "AMOUNT", "memory limit");
     flags.List("--master-extended-resource", &devices_, "NAME=N", "other resource, repeatable");
     flags.Switch("--master-no-pvcs", &no_claims_, "without volume claims");
   }
@@ -103,6 +107,7 @@ class LeaderFlags {
     SWELL_ASSIGN_OR_RETURN(KeyValues env, ParsePairs(env_, "--master-environment"));
     leader.env.insert(leader.env.end(), env.begin(), env.end());
     SWELL_RETURN_IF_ERROR(FillGpus(leader));
+    SWELL_RETURN_IF_ERROR(FillAmounts(leader));
     SWELL_ASSIGN_OR_RETURN(KeyValues devices, ParsePairs(devices_, "--master-extended-resource"));
     if (!devices.empty()) leader.devices = std::move(devices);
     if (no_claims_) {
@@ -114,7 +119,22 @@ class LeaderFlags {
     return leader;
   }
 
+  const std::string& restart_policy() const { return restart_policy_; }
+
  private:
+  Status FillAmounts(PyTorchSpec& leader) const {
+    const auto put = [](const std::string& own, std::string& amount) {
+      if (!own.empty()) amount = own;
+    };
+    put(cpu_, leader.cpu);
+    put(cpu_limit_, leader.cpu_limit);
+    put(memory_, leader.memory);
+    put(memory_limit_, leader.memory_limit);
+    SWELL_RETURN_IF_ERROR(CheckRequest("--master-cpu-core-request", leader.cpu,
+                                       "--master-cpu-core-limit", leader.cpu_limit));
+    return CheckRequest("--master-cpu-memory-request", leader.memory, "--master-cpu-memory-limit",
+                        leader.memory_limit);
+  }
   // What it asks for takes the place of all that workers have.
   Status FillGpus(PyTorchSpec& leader) const {
     if (gpus_ < 0 && portion_.empty()) return Status::Ok();
@@ -134,7 +154,7 @@ class LeaderFlags {
     return Status::Ok();
   }
 
-  std::string command_, args_, portion_;
+  std::string command_, args_, portion_, restart_policy_, cpu_, cpu_limit_, memory_, memory_limit_;
   std::vector<std::string> env_, devices_;
   int64_t gpus_ = -1;
   bool no_claims_ = false;
@@ -168,6 +188,8 @@ class SubmitDistAction final : public Action {
               StrCat("number of restarts before the workload fails (default ", kRetries, ")"));
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "delete the workload this long after its end");
+    flags.Choice("--preemptibility", &preemptibility_, "WORD", {"preemptible", "non-preemptible"},
+                 "preemptible, as all distributed training is");
     flags.Choice("--restart-policy", &restart_policy_, "POLICY", {"Always", "OnFailure", "Never"},
                  "when containers start again (default OnFailure; with --backoff-limit 0 Never)");
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
@@ -307,6 +329,11 @@ class SubmitDistAction final : public Action {
     mark(spec_.annotations, api::keys::kUser, LocalUser(session));
     mark(spec_.annotations, api::keys::kCommandLine, session.global().command_line);
     mark(spec_.labels, api::keys::kWorkload, "train");
+    if (preemptibility_ == "non-preemptible") {
+      return Misuse(
+          "--preemptibility non-preemptible: use --priority build, whose jobs are not "
+          "preempted");
+    }
     return Status::Ok();
   }
 
@@ -314,7 +341,6 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
     PyTorchSpec worker_spec = spec_;
     PodFlags::AddVariables(facts_, worker_spec);
-    SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(worker_spec));
     PyTorchSpec like_worker = spec_;
     if (framework_->launches) {
       like_worker.gpus = 0;
@@ -324,9 +350,20 @@ class SubmitDistAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(PyTorchSpec leader_spec, leader_.Of(like_worker));
     PodFlags::AddVariables(facts_, leader_spec);
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJobOf(leader_spec, worker_spec));
+    if (!no_leader_ && !leader_.restart_policy().empty()) {
+      json::Set(job, {"spec", framework_->form.replica_specs, framework_->leader, "restartPolicy"},
+                leader_.restart_policy());
+    }
+    return job;
+  }
+
+  Result<json::Value> MakeJobOf(const PyTorchSpec& leader_spec,
+                                const PyTorchSpec& worker_spec) const {
     if (framework_->launches) {
       return MakeMpiJob(leader_spec, worker_spec, workers_, std::max<int64_t>(1, slots_));
     }
+    SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(worker_spec));
     SWELL_ASSIGN_OR_RETURN(json::Object leader, MakePodSpec(leader_spec));
     json::Value job =
         MakeRoleJob(spec_, framework_->form,
@@ -347,7 +384,7 @@ class SubmitDistAction final : public Action {
   LeaderFlags leader_;
   PodFacts facts_{.name = "metadata.labels['training.kubeflow.org/job-name']",
                   .index = "metadata.labels['training.kubeflow.org/replica-index']"};
-  std::string word_, dry_run_, ttl_, output_, restart_policy_;
+  std::string word_, dry_run_, ttl_, output_, restart_policy_, preemptibility_;
   int64_t workers_ = 1, min_ = 0, max_ = 0, slots_ = 0;
   size_t words_before_dashes_ = 0;
   bool no_leader_ = false;

@@ -84,6 +84,35 @@ TEST_F(RunaiSubmitTest, AHomeDirectoryEndsWithThePod) {
   EXPECT_EQ(Submit({"--create-home-dir", "-e", "HOME=/data"}), 0) << err_;
 }
 
+TEST_F(RunaiSubmitTest, TheMasterHasAmountsAndARestartPolicyOfItsOwn) {
+  Cluster();
+  const auto master = [](const json::Value& job) {
+    return *json::Find(job, {"spec", "pytorchReplicaSpecs", "Master"});
+  };
+  const std::vector<std::string> words{"training", "pytorch", "submit", "x"};
+  const std::vector<std::string> flags{"--cpu-core-request", "1", "--cpu-memory-request", "1Gi"};
+  EXPECT_EQ(json::GetString(master(Made(words, flags)), {"restartPolicy"}), "OnFailure");
+  std::vector<std::string> more{
+      "--master-cpu-core-request", "2",          "--master-cpu-core-limit", "3",
+      "--master-cpu-memory-limit", "4Gi",        "--master-restart-policy", "Never",
+      "--preemptibility",          "preemptible"};
+  more.insert(more.end(), flags.begin(), flags.end());
+  const json::Value role = master(Made(words, more));
+  EXPECT_EQ(json::GetString(role, {"restartPolicy"}), "Never");
+  const json::Value& amounts =
+      *json::Find(Container(*json::Find(role, {"template", "spec"})), {"resources"});
+  EXPECT_EQ(json::Print(amounts),
+            R"({"limits":{"cpu":"3","memory":"4Gi"},"requests":{"cpu":"2","memory":"1Gi"}})");
+  EXPECT_EQ(Run({"runai", "training", "pytorch", "submit", "x", "-p", "project-a", "-i", "img",
+                 "--cpu-core-limit", "1", "--master-cpu-core-request", "2"}),
+            2);
+  EXPECT_NE(err_.find("--master-cpu-core-request"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"runai", "training", "pytorch", "submit", "x", "-p", "project-a", "-i", "img",
+                 "--preemptibility", "non-preemptible"}),
+            2);
+  EXPECT_NE(err_.find("--priority build"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiSubmitTest, PodsKnowTheirGpus) {
   Cluster();
   const auto gpus = [this](const std::vector<std::string>& flags) {
