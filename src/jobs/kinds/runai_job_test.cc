@@ -64,18 +64,30 @@ class RunaiJobTest : public ::testing::Test {
 
 TEST_F(RunaiJobTest, PodsKnowTheProjectOfTheirNamespaceAndTheirGpus) {
   Start();
-  ASSERT_TRUE(cluster_.Until([&] {
-    return api::Label(*cluster_.Get(client::resources::kNamespaces, "default"),
-                      api::keys::kProject) == "team";
-  }));
+  cluster_.Create("{apiVersion: v1, kind: Namespace, metadata: {name: older}}");
+  cluster_.Create("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: older}}");
   cluster_.Create(
-      "{apiVersion: run.ai/v2alpha1, kind: TrainingWorkload, metadata: {name: job, namespace: "
-      "default}, spec: {image: {value: ubuntu}, gpu: {value: '0.5'}}}");
-  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
-  const auto env = [this](const char* name) { return cluster_.Env("default/job-worker-0", name); };
-  EXPECT_EQ(env("RUNAI_PROJECT"), "team");
-  EXPECT_EQ(env("RUNAI_NUM_OF_GPUS"), "0.5");
-  EXPECT_EQ(env("JOB_UUID"), api::Uid(*cluster_.Get(kTraining, "default/job")));
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: red}, spec: {namespace: made}}");
+  ASSERT_TRUE(cluster_.Until(
+      [&] { return cluster_.Get(client::resources::kNamespaces, "made") != nullptr; }));
+  for (const char* ns : {"made", "older"}) {
+    cluster_.Create(
+        StrCat("{apiVersion: run.ai/v2alpha1, kind: TrainingWorkload, metadata: {name: job, "
+               "namespace: ",
+               ns, "}, spec: {image: {value: ubuntu}, gpu: {value: '0.5'}, arguments: {value: ",
+               "'--base_url=/${RUNAI_PROJECT}'}}}"));
+  }
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Get(kPods, "made/job-worker-0") && cluster_.Get(kPods, "older/job-worker-0");
+  }));
+  EXPECT_EQ(cluster_.Env("made/job-worker-0", "RUNAI_PROJECT"), "red");
+  EXPECT_EQ(cluster_.Env("older/job-worker-0", "RUNAI_PROJECT"), "older");
+  EXPECT_EQ(cluster_.Env("made/job-worker-0", "RUNAI_NUM_OF_GPUS"), "0.5");
+  EXPECT_EQ(cluster_.Env("made/job-worker-0", "JOB_UUID"),
+            api::Uid(*cluster_.Get(kTraining, "made/job")));
+  const json::SharedValue pod = cluster_.Get(kPods, "made/job-worker-0");
+  const json::Value& container = json::GetArray(*pod, {"spec", "containers"})[0];
+  EXPECT_EQ(json::Print(*json::Find(container, {"args"})), R"x(["--base_url=/$(RUNAI_PROJECT)"])x");
 }
 
 TEST_F(RunaiJobTest, TrainingIsOnePodAsRunaiSubmitMakesIt) {

@@ -9,6 +9,7 @@
 #include "jobs/kinds/job_kind.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/project.h"
 
 namespace swell::jobs {
 
@@ -21,17 +22,24 @@ class RunaiKind : public JobKind {
     return {definition_.group, definition_.version, definition_.plural, true};
   }
   std::string kind() const override { return definition_.kind; }
-  // nodePools names the first, and a namespace says whose it is.
+  // nodePools names the first. A namespace that its project made says whose it is; one that was
+  // there before has the project's name.
   std::vector<client::Resource> References() const override {
-    return {client::resources::kNodePools, client::resources::kNamespaces};
+    return {client::resources::kNodePools, client::resources::kNamespaces,
+            client::resources::kProjects};
   }
 
  protected:
   // The project that the member is charged to; empty: none.
   std::string ProjectOf(const JobMember& member) const {
     if (!member.spec.project.empty() || !options_.find) return member.spec.project;
-    const auto ns = options_.find(client::resources::kNamespaces, api::Namespace(member.job));
-    return ns ? std::string(api::Label(*ns, api::keys::kProject)) : "";
+    const std::string_view name = api::Namespace(member.job);
+    const auto ns = options_.find(client::resources::kNamespaces, name);
+    if (ns && !api::Label(*ns, api::keys::kProject).empty()) {
+      return std::string(api::Label(*ns, api::keys::kProject));
+    }
+    const auto project = options_.find(client::resources::kProjects, name);
+    return project && api::NamespaceOfProject(*project) == name ? std::string(name) : "";
   }
   const api::Definition definition_;
   const JobKindOptions options_;

@@ -104,7 +104,7 @@ Status SetWords(const WorkloadPart& part, std::string_view field, json::Array* t
   if (!words) {
     return WrongText(StrCat(part.Field(field), ".value"), text, "a quotation mark is not closed");
   }
-  for (const std::string& word : *words) to->emplace_back(word);
+  for (const std::string& word : *words) to->emplace_back(api::WithWorkloadVariables(word));
   return Status::Ok();
 }
 

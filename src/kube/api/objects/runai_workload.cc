@@ -71,6 +71,17 @@ json::Value WithMasterSpec(const json::Value& body, const json::Value& master) {
   return merged;
 }
 
+std::string WithWorkloadVariables(std::string word) {
+  for (std::string_view name :
+       {"RUNAI_PROJECT", "RUNAI_JOB_NAME", "RUNAI_JOB_UUID", "RUNAI_NUM_OF_GPUS"}) {
+    const std::string from = StrCat("${", name, "}"), to = StrCat("$(", name, ")");
+    for (size_t at = word.find(from); at != std::string::npos; at = word.find(from, at)) {
+      word.replace(at, from.size(), to);
+    }
+  }
+  return word;
+}
+
 std::optional<json::Array> WorkloadGroups(const json::Value& body) {
   constexpr int64_t kIdMax = 2147483647;
   json::Array groups;

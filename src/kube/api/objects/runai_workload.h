@@ -39,6 +39,10 @@ int64_t WorkloadMembers(const json::Value& body);
 // own. If one of these is about GPUs, `body` loses all fields about GPUs.
 json::Value WithMasterSpec(const json::Value& body, const json::Value& master);
 
+// A word of a command line, with the variables of Run:ai's that it names as ${NAME} in Kubernetes'
+// form: $(NAME). Run:ai puts in their values, also where no shell does.
+std::string WithWorkloadVariables(std::string word);
+
 // The group IDs of the processes; nullopt: the text is not a list of them.
 std::optional<json::Array> WorkloadGroups(const json::Value& body);
 // Gives the pod and its container what rights decide about: annotations, namespaces of the node,
