@@ -13,6 +13,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/runai_workload.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::cli::runai {
@@ -351,6 +352,13 @@ void PodFlags::FillCommand(PyTorchSpec& pod, std::vector<std::string> words) con
     }
   }
   pod.args.insert(pod.args.end(), words.begin(), words.end());
+  PutVariables(pod);
+}
+
+void PodFlags::PutVariables(PyTorchSpec& pod) {
+  for (std::vector<std::string>* words : {&pod.command, &pod.args}) {
+    for (std::string& word : *words) word = api::WithWorkloadVariables(std::move(word));
+  }
 }
 
 // A workload never uses more of a GPU than it requests.

@@ -49,6 +49,8 @@ class PodFlags {
   // --command alone says that the words after -- are the command; without it they are arguments of
   // the image's entry point.
   void FillCommand(PyTorchSpec& pod, std::vector<std::string> words) const;
+  // In its command line: the ${NAME} of Run:ai's variables have their values.
+  static void PutVariables(PyTorchSpec& pod);
   // The first of the words is the name where no flag gives it. Refuses other words before "--".
   static Status TakeName(PyTorchSpec& pod, size_t before_dashes, std::vector<std::string>& words);
   Status Fill(PyTorchSpec& pod);

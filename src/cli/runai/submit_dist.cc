@@ -104,6 +104,7 @@ class LeaderFlags {
         if (!word.empty()) leader.args.emplace_back(word);
       }
     }
+    PodFlags::PutVariables(leader);
     SWELL_ASSIGN_OR_RETURN(KeyValues env, ParsePairs(env_, "--master-environment"));
     leader.env.insert(leader.env.end(), env.begin(), env.end());
     SWELL_RETURN_IF_ERROR(FillGpus(leader));

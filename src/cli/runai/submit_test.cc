@@ -113,6 +113,16 @@ TEST_F(RunaiSubmitTest, TheMasterHasAmountsAndARestartPolicyOfItsOwn) {
   EXPECT_NE(err_.find("--priority build"), std::string::npos) << err_;
 }
 
+TEST_F(RunaiSubmitTest, RunaisVariablesAreKnownWithoutAShell) {
+  Cluster();
+  const json::Value pod = PodOf(Made({"workspace", "submit", "w"},
+                                     {"--command", "--", "start.sh",
+                                      "--base_url=/${RUNAI_PROJECT}/${RUNAI_JOB_NAME}", "${HOME}"}),
+                                "workspace");
+  EXPECT_EQ(json::Print(*json::Find(Container(pod), {"command"})),
+            R"x(["start.sh","--base_url=/$(RUNAI_PROJECT)/$(RUNAI_JOB_NAME)","${HOME}"])x");
+}
+
 TEST_F(RunaiSubmitTest, PodsKnowTheirGpus) {
   Cluster();
   const auto gpus = [this](const std::vector<std::string>& flags) {
