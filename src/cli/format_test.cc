@@ -185,7 +185,6 @@ TEST(PyTorchSpecTest, ReplicasResourcesAndSync) {
   spec.priority = "medium";
   spec.on_preemption = "Fail";
   spec.working_dir = "/root";
-  spec.arena_env = true;
   spec.sync_mode = "git";
   spec.sync_source = "https://code.aliyun.com/1/mnist-pytorch.git";
   auto job = MakePyTorchJob(spec);
@@ -209,8 +208,6 @@ TEST(PyTorchSpecTest, ReplicasResourcesAndSync) {
   EXPECT_EQ(json::GetString(main, {"resources", "limits", "nvidia.com/gpu"}), "4");
   EXPECT_EQ(json::Print(json::GetArray(main, {"volumeMounts"})),
             R"([{"name":"code-sync","mountPath":"/root/code"}])");
-  EXPECT_EQ(json::Print(json::GetArray(main, {"env"})),
-            R"([{"name":"workers","value":"3"},{"name":"gpus","value":"4"}])");
 }
 
 TEST(PyTorchSpecTest, TolerationsAndVolumes) {

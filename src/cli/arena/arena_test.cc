@@ -326,6 +326,12 @@ TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
   EXPECT_EQ(json::GetString(container("Chief"), {"resources", "limits", "nvidia.com/gpu"}), "1");
   EXPECT_EQ(json::Find(container("Chief"), {"resources", "limits", "cpu"}), nullptr);
   EXPECT_EQ(api::Annotation(job, "requestGPUsOfJobOwner"), "3");
+  for (const char* role : {"Chief", "Worker", "PS"}) {
+    const std::string env = json::Print(json::GetArray(container(role), {"env"}));
+    EXPECT_NE(env.find(R"({"name":"workers","value":"2"},{"name":"gpus","value":"1"})"),
+              std::string::npos)
+        << role << env;
+  }
   ASSERT_EQ(Run({"arena", "list", "--type", "tf"}), 0) << err_;
   EXPECT_NE(out_.find("TFJOB"), std::string::npos) << out_;
   ASSERT_EQ(Run({"arena", "list", "--type", "pytorch"}), 0) << err_;

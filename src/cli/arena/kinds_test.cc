@@ -116,9 +116,9 @@ TEST_F(ArenaKindsTest, AnElasticHorovodJobIsAnMpiJobWithBounds) {
   EXPECT_EQ(json::Print(*json::Find(launcher, {"command"})),
             R"(["sh","-c","export PATH=/etc/mpi/bin:$PATH\nhorovodrun -np 2 python a.py"])");
   EXPECT_EQ(json::Find(launcher, {"resources", "limits", "nvidia.com/gpu"}), nullptr);
-  EXPECT_EQ(
-      StrCat(Env(launcher, "workers"), Env(launcher, "minWorkers"), Env(launcher, "maxWorkers")),
-      "213");
+  EXPECT_EQ(StrCat(Env(launcher, "workers"), Env(launcher, "gpus"), Env(launcher, "minWorkers"),
+                   Env(launcher, "maxWorkers")),
+            "2113");
   auto of = [&](std::string_view role, json::Path path) {
     const json::Value* spec = json::Find(job, {"spec", "mpiReplicaSpecs", role});
     return std::string(json::GetString(*spec, path));

@@ -150,7 +150,11 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
     }
     return job;
   }
+  std::pair<int64_t, int64_t> WorkersAndGpus() const override {
+    return {workers_said_, roles_[1].gpus};
+  }
   Status Fill(Session& session, const std::vector<std::string>& words) override {
+    workers_said_ = worker().replicas;
     FillRoles();
     return SubmitInstancesAction::Fill(session, words);
   }
@@ -187,6 +191,7 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
   }
 
   std::string success_policy_, role_sequence_;
+  int64_t workers_said_ = 1;
   bool chief_ = false, evaluator_ = false;
 };
 

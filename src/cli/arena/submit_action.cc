@@ -293,7 +293,10 @@ Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::stri
   spec_.command = {shell_, "-c", CommandText(words)};
   SWELL_RETURN_IF_ERROR(instances_.Fill(spec_));
   SWELL_RETURN_IF_ERROR(FillEnd());
-  spec_.arena_env = true;
+  const auto [workers, gpus] = WorkersAndGpus();
+  // Those of the user come later, and count.
+  spec_.env.insert(spec_.env.begin(),
+                   {{"workers", std::to_string(workers)}, {"gpus", std::to_string(gpus)}});
   if (spec_.image_pull_policy.empty()) spec_.image_pull_policy = "Always";
   if (spec_.share_memory.empty()) spec_.share_memory = "2Gi";
   Mark(session, TotalGpus());

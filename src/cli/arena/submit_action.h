@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arena/arena.h"
@@ -69,6 +70,9 @@ class SubmitInstancesAction : public SubmitAction {
   // How many instances of which size.
   virtual void DeclareInstances(Flags& flags) = 0;
   virtual int64_t TotalGpus() const = 0;
+  // What the variables `workers` and `gpus` say. They are the workers' in all instances: a launcher
+  // starts $((workers * gpus)) processes.
+  virtual std::pair<int64_t, int64_t> WorkersAndGpus() const { return {spec_.workers, spec_.gpus}; }
   std::vector<std::string> Remarks() const override;
   Status Fill(Session& session, const std::vector<std::string>& words) override;
 

@@ -246,10 +246,6 @@ Status AddSync(const PyTorchSpec& spec, PodParts& parts) {
 }
 
 void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
-  if (spec.arena_env) {
-    parts.env.push_back(EnvVar("workers", std::to_string(spec.workers)));
-    parts.env.push_back(EnvVar("gpus", std::to_string(spec.gpus)));
-  }
   if (spec.gpus == 0 && spec.gpu_fraction == 0 && spec.gpu_memory_mib == 0) {
     parts.env.push_back(EnvVar("NVIDIA_VISIBLE_DEVICES", "void"));
   }

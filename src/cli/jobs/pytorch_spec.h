@@ -81,7 +81,6 @@ struct PyTorchSpec {
   std::string volume_flag = "--data", host_path_flag = "--data-dir";
   // "Directory": host_paths must be there. Empty: the node makes what is missing, as with Arena.
   std::string host_path_type;
-  bool arena_env = false;  // the variables `workers` and `gpus`, as Arena sets them
 };
 
 // A kind of Kubeflow's jobs: a map of roles.
