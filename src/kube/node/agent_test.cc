@@ -421,6 +421,26 @@ TEST_F(AgentTest, AMissingSourceIsWaitedFor) {
   EXPECT_EQ(Phase("a"), "Running");
 }
 
+TEST_F(AgentTest, AVolumeThatNodesDoNotMountIsNamed) {
+  api_->Put("/api/v1/namespaces/default/persistentvolumeclaims",
+            Parse(R"({"metadata":{"name":"data"},"spec":{"volumeName":"pv-1"}})"));
+  const auto put_volume = [this](const std::string& source) {
+    api_->Put("/api/v1/persistentvolumes",
+              Parse(StrCat(R"({"metadata":{"name":"pv-1"},"spec":{"capacity":{"storage":"1Gi"},)",
+                           R"("claimRef":{"namespace":"default","name":"data"},)", source, "}}")));
+  };
+  const char* spec = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}],
+      "containers":[{"name":"main","image":"x"}]})";
+  put_volume(R"("local":{"path":"/srv"})");
+  Create("a", spec);
+  ASSERT_EQ(Phase("a"), "Running");
+  EXPECT_FALSE(Saw("VolumeReplaced"));
+  put_volume(R"("nfs":{"server":"nas","path":"/data"})");
+  Create("b", spec);
+  ASSERT_EQ(Phase("b"), "Running");
+  EXPECT_TRUE(Saw("VolumeReplaced"));
+}
+
 TEST_F(AgentTest, VolumesAreResolvedAndRefreshed) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   const char* spec = R"({"volumes":[

@@ -360,7 +360,12 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
     return RetryFetch("FailedCreatePodSandBox", *why);
   }
   retries_ = 0;
-  if (!record_.sandbox) return CreateSandbox(std::move(*volumes));
+  if (!record_.sandbox) {
+    for (const std::string& message : FindStandIns(*record_.pod, *record_.sources)) {
+      host_.Event(*record_.pod, "Warning", "VolumeReplaced", message);
+    }
+    return CreateSandbox(std::move(*volumes));
+  }
   record_.setup_problem.clear();
   record_.state.Handle(PodEvent::kSandboxReady);
   SubscribeNames();

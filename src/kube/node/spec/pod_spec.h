@@ -69,6 +69,9 @@ Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
                                                const PodSources& sources,
                                                const EnvContext& context);
 
+// One sentence for each claim whose volume nodes do not mount: a directory stands in for it.
+std::vector<std::string> FindStandIns(const json::Value& pod, const PodSources& sources);
+
 // "metadata.labels['a']", "spec.nodeName", …; kInvalid for what Kubernetes does not offer.
 Result<std::string> FieldRef(const EnvContext& context, std::string_view path);
 Result<std::string> ResourceFieldRef(const EnvContext& context,

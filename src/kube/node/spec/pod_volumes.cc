@@ -313,7 +313,47 @@ Status ResolveVolume(const json::Value& pod,
   return Status(Code::kInvalid, StrCat(what, ": this node's runtime has no such kind of volume"));
 }
 
+// What holds a volume's data, if nodes do not mount it: "nfs", "csi ebs.csi.aws.com". Else empty.
+std::string ForeignSource(const json::Value& volume) {
+  constexpr std::string_view kDriver = "csi", kOwn[] = {"hostPath", "local"};
+  for (std::string_view own : kOwn) {
+    if (json::Find(volume, {"spec", own}) != nullptr) return "";
+  }
+  const std::string_view driver = json::GetString(volume, {"spec", kDriver, "driver"});
+  if (driver == api::kLocalStorage) return "";
+  if (!driver.empty()) return StrCat(kDriver, " ", driver);
+  for (const auto& field : json::GetObject(volume, {"spec"})) {
+    const std::string_view name = field.key();
+    // Of the other fields that are objects, none is a source.
+    const bool source = field.value().is_object() && name != "capacity" && name != "claimRef" &&
+                        name != "nodeAffinity";
+    if (source) return std::string(name);
+  }
+  return "";
+}
+
 }  // namespace
+
+std::vector<std::string> FindStandIns(const json::Value& pod, const PodSources& sources) {
+  std::vector<std::string> found;
+  for (const json::Value& in : json::GetArray(pod, {"spec", "volumes"})) {
+    api::MountedClaim mounted;
+    if (!api::ReadMountedClaim(pod, in, mounted)) continue;
+    const auto claim = sources.Claim(mounted.name);
+    if (!claim.ok()) continue;
+    const std::string_view name = json::GetString(**claim, {"spec", "volumeName"});
+    const auto volume = sources.Volume(name);
+    const std::string source = volume.ok() ? ForeignSource(**volume) : "";
+    if (source.empty()) continue;
+    found.push_back(StrCat("claim ", mounted.name, ": this node does not mount ", source,
+                           ". A directory of this machine, empty at first, stands in for the "
+                           "volume ",
+                           name,
+                           ". To have its data, mount it on the machine, and make a "
+                           "PersistentVolume with that directory as hostPath"));
+  }
+  return found;
+}
 
 Result<std::string> FieldRef(const EnvContext& context, std::string_view path) {
   const json::Value& pod = context.pod;
