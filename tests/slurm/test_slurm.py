@@ -181,6 +181,7 @@ class Day(unittest.TestCase):
         self.done("scancel", "-s", "USR1", job)
         self.assertTrue(until(lambda: "SIGUSR1" in self.output("signals.out")))
         self.ends(job, "TIMEOUT")
+        self.assertRegex(self.output("limited.out"), r"CANCELLED AT \S+ DUE TO TIME LIMIT")
         self.assertIn("SIGUSR2", self.output("signals.out"))
 
     # Says that it was told to stop, takes its time, and says that it is done.

@@ -9,7 +9,9 @@
 # themselves, and are waited for.
 die() { echo "slurm_batch: $*" >&2; exit 1; }
 folder=/var/spool/slurm
-begin=$(date +%s)
+# The limit counts from the start of the pod, which is when its volumes are made. An image may be pulled after that.
+now=$(date +%s)
+begin=$(stat -L -c %Y "$folder/slurm_batch" 2>/dev/null) && [ "$begin" -le "$now" ] || begin=$now
 restarts=$((${SLURM_RESTART_COUNT:-0} + ${SWELL_SLURM_REQUEUES:-0}))
 SLURM_RESTART_COUNT=$restarts
 [ "$restarts" != 0 ] || unset SLURM_RESTART_COUNT
@@ -91,7 +93,8 @@ stopped=
 # shellcheck disable=SC2317
 stop() {
   why=
-  if [ -n "${SWELL_SLURM_LIMIT-}" ] && [ $(($(date +%s) - begin + 1)) -ge "$SWELL_SLURM_LIMIT" ]; then
+  # The pod is a little older than its volumes.
+  if [ -n "${SWELL_SLURM_LIMIT-}" ] && [ $(($(date +%s) - begin + 3)) -ge "$SWELL_SLURM_LIMIT" ]; then
     why=' DUE TO TIME LIMIT'
   fi
   errors=/dev/stderr
@@ -106,7 +109,9 @@ timer=
 if [ -n "${SWELL_SLURM_SIGNAL-}" ]; then
   (
     trap 'kill $! 2>/dev/null; exit' TERM
-    sleep "$SWELL_SLURM_SIGNAL_AFTER" &
+    after=$((begin + SWELL_SLURM_SIGNAL_AFTER - $(date +%s)))
+    [ "$after" -gt 0 ] || after=0
+    sleep "$after" &
     wait $!
     if [ -n "${SWELL_SLURM_SIGNAL_SHELL-}" ]; then
       kill -s "$SWELL_SLURM_SIGNAL" "$script" 2>/dev/null
