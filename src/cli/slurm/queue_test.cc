@@ -279,6 +279,10 @@ TEST_F(SlurmQueueTest, SacctTellsHowJobsEnded) {
   EXPECT_EQ(std::to_string(json::GetInt(json::GetArray(*document, {"jobs"})[0], {"JobID"})), id_);
   ASSERT_EQ(Run({"sacct", "-n", "-X", "-s", "CD"}), 0);
   EXPECT_EQ(out_, "");
+  // Where nothing was written, as without a right to the output's folder, this alone says it.
+  ASSERT_EQ(Run({"scontrol", "show", "job", id_}), 0) << err_;
+  EXPECT_NE(out_.find("   Why="), std::string::npos) << out_;
+  EXPECT_NE(out_.find("container node exited with 3"), std::string::npos) << out_;
 }
 
 TEST_F(SlurmQueueTest, SacctKnowsTheNodesOfPodsThatAreGone) {

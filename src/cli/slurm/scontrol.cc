@@ -53,7 +53,11 @@ std::string JobText(const JobInfo& job, WallTime now) {
   if (!job.comment.empty()) text += StrCat("   Comment=", job.comment, "\n");
   // Slurm has a word for it; the scheduler has a sentence.
   text += StrCat("   Object=", job.view.ResourceName(), " Namespace=", job.view.ns, "\n");
-  if (!job.waits.empty()) text += StrCat("   Why=", job.waits, "\n");
+  std::string why = job.waits;
+  if (job.view.status == "Failed" && job.view.failure) {
+    why = OneLine(job.view.failure->Sentence());
+  }
+  if (!why.empty()) text += StrCat("   Why=", why, "\n");
   return text;
 }
 
