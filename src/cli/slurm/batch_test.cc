@@ -208,6 +208,8 @@ TEST_F(SlurmTest, WhatChangesNothingIsSaidByName) {
                                            {"--cpu-bind=cores", "cpu-bind"},
                                            {"--mem-bind=local", "mem-bind"},
                                            {"--gpu-bind=closest", "gpu-bind"},
+                                           {"--switches=1@10", "switches"},
+                                           {"--time-min=10 --time=60", "time-min"},
                                            {"--exclusive --gpus=1", "exclusive"},
                                            {"--exclusive=user", "exclusive"}}) {
     EXPECT_EQ(Sbatch(one.header), 0) << one.header << ": " << err_;
