@@ -1,7 +1,7 @@
 // Dialogs and forms. An error of the API server is shown at the field that it names.
 import { render, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, errorText, type Cause } from '../lib/api.ts';
+import { ApiError, errorText, session, type Cause } from '../lib/api.ts';
 import { plainNumber } from '../lib/format.ts';
 import { Button, Notice } from './basic.tsx';
 
@@ -27,12 +27,17 @@ export function Dialog({
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const element = box.current;
-    element?.showModal();
     return () => {
       element?.close(); // until then the page behind it takes no focus
       before?.focus?.();
     };
   }, []);
+  // The login is in front of it while nobody is logged in. What was typed is kept until then.
+  const shown = Boolean(session.value);
+  useEffect(() => {
+    if (shown) box.current?.showModal();
+    else box.current?.close();
+  }, [shown]);
   return (
     <dialog
       ref={box}
@@ -362,14 +367,19 @@ function Confirm({
   );
 }
 
-// Opens a dialog beside the page, and takes it away when it is done.
+// Opens a dialog beside the page, and takes it away when it is done, or when another user has logged in.
 export function open(make: (done: () => void) => ComponentChildren): void {
   const holder = document.createElement('div');
   document.body.append(holder);
+  const user = session.peek()?.user;
   const done = () => {
+    forget();
     render(null, holder);
     holder.remove();
   };
+  const forget = session.subscribe((now) => {
+    if (now && now.user !== user) done();
+  });
   render(make(done) as VNode, holder);
 }
 export function confirm(question: {

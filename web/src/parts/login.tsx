@@ -1,5 +1,5 @@
 // Logging in with a token, where no one-time code came with the address.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { errorText, login, loginHint, unreached } from '../lib/api.ts';
 import { sentence } from '../lib/format.ts';
 import { Button } from './basic.tsx';
@@ -22,6 +22,8 @@ export function Login() {
   const [token, setToken] = useState('');
   const [wrong, setWrong] = useState('');
   const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const submit = async () => {
     if (!token.trim()) return setWrong('Paste a token.');
     setBusy(true);
@@ -58,6 +60,7 @@ export function Login() {
           <label for="token">Token</label>
           <input
             id="token"
+            ref={field}
             type="password"
             autoComplete="off"
             value={token}

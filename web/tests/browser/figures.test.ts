@@ -7,8 +7,6 @@ const one = stage(JOBS);
 
 test('10,000 workloads scroll with few rows on the page', async (context) => {
   const page = await one.page();
-  // It takes a busy machine long to read so many.
-  page.setDefaultTimeout(60_000);
   const { rate, slowestMs, costMs } = await scrollWorkloads(page);
   context.diagnostic(
     `${rate.toFixed(1)} frames/s, slowest frame ${slowestMs.toFixed(0)} ms, ` +

@@ -48,7 +48,8 @@ export function stage(jobs = 60): Stage {
       timezoneId: zone,
     });
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    // What takes 50 ms here takes a machine seconds that builds beside it.
+    page.setDefaultTimeout(30_000);
     page.on('pageerror', (error) => made.troubles.push(`${page.url()}: ${error.message}`));
     // Interfaces of the machine come and go while other tests run, and tests reset connections; the page asks again.
     page.on('console', (message) => {
