@@ -450,11 +450,12 @@ TEST_F(ViewsTest, LostWorkIsThatOfTheJobsAccountOrNotKnown) {
                   json::GetString(data, {"heldGpuAsOf"}, "-"));
   };
   const std::string see = "/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see";
-  EXPECT_EQ(lost("see"), "0 of null as of -");  // it has not started
+  EXPECT_EQ(lost("see"), "0 of 0 as of -");  // it has not started
   Status(see, R"({"status":{"startTime":"2026-01-01T00:00:00Z","conditions":[{"type":"Running",)"
               R"("status":"True"}]}})");
   Settle();
-  EXPECT_EQ(lost("see"), "null of null as of -");
+  // Nothing has happened to it since it started, so nothing is written.
+  EXPECT_EQ(lost("see"), "0 of 0 as of 2026-01-01T00:00:00Z");
   Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":58,)"
               R"("lastUpdateTime":"2026-01-01T00:01:00Z"}}})");
   Settle();

@@ -305,22 +305,29 @@ std::string Sentence(const cli::JobView& job) {
   return job.waits.empty() ? the + "waits." : StrCat(the, "waits: ", job.waits);
 }
 
-// From the account that the job's controller keeps. For kinds without an account the loss is
-// unknown, except that it is 0 if they never held a GPU.
+// Swell's controller keeps an account of the GPU time of its jobs. Others keep none.
+bool HasAccount(const cli::JobView& job) { return !IsServer(job) && !job.kind->is_batch(); }
+
+// For kinds without an account the loss is unknown, except that it is 0 if they never held a GPU.
 json::Value LostGpuSeconds(const cli::JobView& job) {
   const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
   if (account != nullptr) return json::GetInt(*account, {"lostSeconds"});
-  return job.milli_gpus == 0 || !job.started ? json::Value(0) : json::Value(nullptr);
+  const bool none = job.milli_gpus == 0 || !job.started || HasAccount(job);
+  return none ? json::Value(0) : json::Value(nullptr);
 }
 
 json::Value HeldGpuSeconds(const cli::JobView& job) {
   const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
-  return account == nullptr ? json::Value(nullptr) : json::GetInt(*account, {"heldSeconds"});
+  if (account != nullptr) return json::GetInt(*account, {"heldSeconds"});
+  return HasAccount(job) ? json::Value(0) : json::Value(nullptr);
 }
 
-// The account is written only when something happens to the job.
+// The account is written only when something happens to the job: not before its first minute is
+// over, and later than that where it just runs.
 json::Value HeldGpuAsOf(const cli::JobView& job) {
-  return TextOrNull(json::GetString(*job.object, {"status", "gpuTime", "lastUpdateTime"}));
+  const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
+  if (account != nullptr) return TextOrNull(json::GetString(*account, {"lastUpdateTime"}));
+  return HasAccount(job) ? TimeOrNull(job.started) : json::Value(nullptr);
 }
 
 // What the job's state allows; whether the user may is the API server's to say.

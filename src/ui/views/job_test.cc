@@ -118,6 +118,7 @@ TEST_F(JobPageTest, AServerIsAWorkloadWithItsPodsAndItsAddress) {
   EXPECT_EQ(json::GetString(lanes[0], {"member"}), "bert-v1-x");
   EXPECT_EQ(json::GetString(lanes[0], {"state"}), "running");
   EXPECT_TRUE(json::GetArray(page, {"attempts"}).empty()) << "pods of servers come and go";
+  EXPECT_TRUE(json::Find(page, {"heldGpuSeconds"})->is_null()) << "nobody keeps its account";
   EXPECT_FALSE(json::GetBool(page, {"actions", "suspend"}));
   EXPECT_TRUE(json::GetBool(page, {"actions", "scale"}));
   const json::Array& addresses = json::GetArray(page, {"addresses"});

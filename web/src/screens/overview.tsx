@@ -172,7 +172,7 @@ function Failing({ failing }: { failing: NonNullable<OverviewData['failing']> })
 function Decisions({ decisions, partial }: { decisions: OverviewData['decisions']; partial?: boolean }) {
   const nothing = partial
     ? 'There are no decisions about workloads that you may see.'
-    : 'The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.';
+    : 'In the last hour the scheduler changed nothing that runs: it preempted, shrank and grew no workload.';
   return (
     <Card title="Decisions" right={<More href="/events" text="All events" />}>
       {decisions.length === 0 && <p class="muted">{nothing}</p>}
