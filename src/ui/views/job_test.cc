@@ -112,6 +112,7 @@ TEST_F(JobPageTest, AServerIsAWorkloadWithItsPodsAndItsAddress) {
   EXPECT_EQ(json::GetString(page, {"sentence"}), "The server runs with 1 of 2 members on 1 GPU.");
   EXPECT_EQ(json::GetString(page, {"summary", "status"}), "Running");
   EXPECT_EQ(json::GetString(page, {"summary", "workload"}), "inference");
+  EXPECT_TRUE(json::Find(page, {"summary", "waitSeconds"})->is_null()) << "its first pods are gone";
   EXPECT_EQ(json::GetArray(page, {"members"}).size(), 1U);
   const json::Array& lanes = json::GetArray(page, {"timeline"});
   ASSERT_EQ(lanes.size(), 2U) << json::Print(page);

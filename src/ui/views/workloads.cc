@@ -12,6 +12,7 @@
 #include "kube/api/objects/pod_group.h"
 #include "ui/views/job_details.h"
 #include "ui/views/nodes.h"
+#include "ui/views/servers.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -124,7 +125,8 @@ json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input) {
   row["runsSince"] = nullptr;
   const auto since = WaitsSince(job, input.now);
   row["waitsSince"] = TimeOrNull(since);
-  if (!since && job.created && (job.started || job.ended)) {
+  // The pods that a server has now are not those that it began with.
+  if (!since && !IsServer(job) && job.created && (job.started || job.ended)) {
     row["waitSeconds"] = Seconds(waited_until - *job.created);
   }
   if (const auto run = job.RunTime(input.now)) {

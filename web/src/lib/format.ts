@@ -92,7 +92,6 @@ export function ago(time: string | null | undefined, now = Date.now()): string {
 // Spans of a workload. While one grows, the server reports only its start.
 interface Spans {
   status: string;
-  created?: string | null;
   waitSeconds?: number | null;
   waitsSince?: string | null; // of one that waits now
   runSeconds?: number | null;
@@ -100,7 +99,7 @@ interface Spans {
 }
 export function waitOf(row: Spans, now = Date.now()): number | null {
   if (row.status === 'Suspended') return null; // it waits for nothing but its user
-  return row.waitSeconds ?? secondsSince(row.waitsSince ?? row.created, now);
+  return row.waitSeconds ?? secondsSince(row.waitsSince, now);
 }
 // As swell list counts it: from its start to its end, and anew after it was resumed.
 export function runOf(row: Spans, now = Date.now()): number | null {

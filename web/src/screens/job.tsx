@@ -365,7 +365,7 @@ function priorityText(row: WorkloadRow): string {
   return row.preemptible ? `${priority}, preemptible` : String(priority);
 }
 
-const OF_JOBS = new Set(['Throughput', 'Preemptions', 'GPU time', 'Lost work']);
+const OF_JOBS = new Set(['Waited', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
 const OF_RUNS = new Set(['Duration', 'Throughput', 'Preemptions', 'GPU time', 'Lost work']);
 
 // Without those that say nothing of a server, or of a workload that has not run yet.

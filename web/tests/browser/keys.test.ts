@@ -56,6 +56,7 @@ test('a server is found among the workloads, and has the tabs and buttons of a s
   await page.waitForSelector(`h1:has-text("${row.name}")`);
   assert.deepEqual(await texts(page, '[role=tab]'), ['Timeline', 'Why', 'Workers', 'Logs', 'Events', 'YAML']);
   await page.waitForSelector('.lanes .lane');
+  assert.doesNotMatch((await texts(page, '.facts dt')).join(), /Waited|Throughput|Lost work/);
   await page.getByRole('tab', { name: 'Why' }).click();
   await page.waitForSelector('section[aria-label="What to do next"]:has-text("Nothing: the workload runs.")');
   await page.getByRole('tab', { name: 'Workers' }).click();

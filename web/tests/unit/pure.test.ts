@@ -553,9 +553,13 @@ test('spans of a workload grow on the page', () => {
   };
   assert.deepEqual([waitOf(row, at), runOf(row, at)], [240, 360]);
   assert.deepEqual(
-    [waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, runsSince: null }, at)],
+    [
+      waitOf({ ...row, status: 'Pending', waitSeconds: null, waitsSince: row.created }, at),
+      runOf({ ...row, runsSince: null }, at),
+    ],
     [600, null],
   );
+  assert.equal(waitOf({ ...row, waitSeconds: null }, at), null, 'how long a server waited is not known');
   // One that was stopped waits since then.
   assert.equal(runOf({ ...row, status: 'Preempted' }, at), 360, 'it does not jump when the job runs again');
   const stopped = { ...row, status: 'Preempted', waitSeconds: null, waitsSince: '2026-01-01T00:09:00Z' };
