@@ -124,6 +124,49 @@ class PeersTest(unittest.TestCase):
         self.assertIsNone(self.host.reunite(3))
         self.assertTrue(support.until(lambda: self.lost))
 
+    def end(self, *members, seconds=support.WAIT_SECONDS):
+        """Threads in which these members have done their work, wait for the others, and leave."""
+        def run(peers):
+            peers.wait_for_all(seconds)
+            peers.leave()
+
+        threads = [threading.Thread(target=run, args=(peers,)) for peers in members]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def test_no_member_ends_before_all_have_done_their_work(self):
+        others = [self.peers(self.lost.append), self.peers(self.lost.append)]
+        for rank, peers in enumerate((self.host, *others)):
+            peers.begin(1, rank, self.roster(*others), 1)
+        threads = self.end(self.host, others[0])
+        self.assertTrue(support.until(lambda: self.host._done == {0, 1} and set(self.host._members) == {1, 2}))
+        self.assertTrue(all(thread.is_alive() for thread in threads))
+        threads += self.end(others[1])
+        for thread in threads:
+            thread.join(support.WAIT_SECONDS)
+        self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertEqual(self.lost, [])
+
+    def test_a_member_that_works_on_is_not_waited_for_longer_than_that(self):
+        other = self.peers(self.lost.append)
+        self.host.begin(1, 0, self.roster(other), 1)
+        other.begin(1, 1, self.roster(other), 1)
+        self.host.wait_for_all(0.01)
+        self.host.leave()
+        self.assertTrue(support.until(lambda: other._lost == {0: "left"}))
+        other.wait_for_all(support.WAIT_SECONDS)  # at once: the host has waited
+        self.assertEqual(self.lost, [])
+
+    def test_a_member_that_dies_is_not_waited_for(self):
+        connection = self.connect({"member": {"job": "job", "generation": 1, "rank": 1}})
+        self.host.begin(1, 0, [*self.roster(), ("127.0.0.1", 1)], 1)
+        self.assertTrue(support.until(lambda: self.host._members))
+        threads = self.end(self.host)
+        connection.close()
+        threads[0].join(support.WAIT_SECONDS)
+        self.assertFalse(threads[0].is_alive())
+
 
 if __name__ == "__main__":
     unittest.main()

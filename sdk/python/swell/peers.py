@@ -12,6 +12,7 @@ One line of JSON per message (`swell.wire`):
 
     member -> host   {"member": {"job", "generation", "rank"}}   the first message
                      {"ready": step}             wants the next group; -1: has no state
+                     {"done": true}              has done all its work, and waits for the others
     both             {"beat": 1}
                      {"lost": [[rank, how], ...]}   these ranks do not belong to the group any more
                      {"left": true}              exits on purpose
@@ -101,6 +102,26 @@ class Peers:
                 look()
             return None if self._out else self._outcome
 
+    def wait_for_all(self, seconds):
+        """This member has done all its work. Waits until all others have, too, or are gone; at most so long.
+
+        One that left at once would close connections over which the others may still hear the end of an exchange, and
+        those that had not heard of it would take it for lost.
+        """
+        end = time.monotonic() + seconds
+        with self._lock:
+            self._done.add(self._rank)
+            self._wake()
+            while self._awaits_others() and (left := end - time.monotonic()) > 0:
+                self._lock.wait(left)
+
+    def _awaits_others(self):
+        if self._generation == 0 or self._out or self._broken is not None:
+            return False
+        if any(how == "left" and rank < self._rank for rank, how in self._lost.items()):
+            return False  # it was the host, and knew that all had done their work, or waited long enough
+        return len(self._done | self._lost.keys()) < len(self._roster)
+
     def sockets(self):
         with self._lock:
             lines = [*self._strangers, *self._members.values(), *([self._to_host] if self._to_host else [])]
@@ -126,7 +147,8 @@ class Peers:
         self._lost = {}  # {rank: "ended", "silent" or "left"}
         self._members = {}  # as the host: {rank: line}
         self._to_host = None
-        self._sent_ready = False
+        self._told = set()  # what this member has told its host
+        self._done = set()  # ranks that wait for all others to end; the host knows of all
         self._host_since = time.monotonic()
         self._moving_since = None
         self._ready = {}
@@ -202,6 +224,7 @@ class Peers:
     def _watch(self, connection, now):
         line = wire.Line(connection)
         line.rank, line.generation, line.heard, line.spoke = None, None, now, False
+        line.ready, line.done = None, False
         self._selector.register(connection, selectors.EVENT_READ, line)
         return line
 
@@ -239,6 +262,8 @@ class Peers:
             self._handle_member(line, message)
         elif "ready" in message and isinstance(message["ready"], int):
             line.ready = message["ready"]
+        elif "done" in message:
+            line.done = True
 
     def _handle_host(self, message):
         if "out" in message:
@@ -271,6 +296,8 @@ class Peers:
                 self._moving_since = time.monotonic()
         elif isinstance(message.get("ready"), int):
             self._take_ready(line.rank, message["ready"])
+        elif "done" in message:
+            self._done.add(line.rank)
 
     def _take_losses(self, losses):
         for loss in losses if isinstance(losses, list) else ():
@@ -296,7 +323,8 @@ class Peers:
         self._ready.pop(rank, None)
         line = self._members.pop(rank, None) if rank in self._members else None
         if was_host:
-            line, self._to_host, self._sent_ready = self._to_host, None, False
+            line, self._to_host = self._to_host, None
+            self._told.clear()
             self._host_since = time.monotonic()
         if line is not None:
             # If it lives after all, it must know that it is out.
@@ -340,8 +368,10 @@ class Peers:
                     line.send({"lost": [[rank, how] for rank, how in self._lost.items()]})
                 if self._broken is not None:
                     line.send({"broken": True})
-                if getattr(line, "ready", None) is not None:
+                if line.ready is not None:
                     self._take_ready(rank, line.ready)
+                if line.done:
+                    self._done.add(rank)
         for rank in range(len(self._roster)):
             if rank == self._rank or rank in self._lost:
                 continue
@@ -380,13 +410,19 @@ class Peers:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._to_host = self._watch(connection, time.monotonic())
             self._to_host.send({"member": {"job": self._job, "generation": self._generation, "rank": self._rank}})
-            self._sent_ready = False
+            self._told.clear()
         elif now - self._to_host.heard > self._silent:
             self._lose(host, "silent")
             return
-        if self._rank in self._ready and not self._sent_ready:
-            self._sent_ready = True
-            self._to_host.send({"ready": self._ready[self._rank]})
+        if self._rank in self._ready:
+            self._tell_host("ready", self._ready[self._rank])
+        if self._rank in self._done:
+            self._tell_host("done", True)
+
+    def _tell_host(self, name, value):
+        if name not in self._told:
+            self._told.add(name)
+            self._to_host.send({name: value})
 
     def _miss_host(self, now):
         if now - self._host_since > self._silent * _UNHEARD_PART:

@@ -34,6 +34,7 @@ _STORE_TIMEOUT = timedelta(seconds=20)
 _STORE_CONNECT_SECONDS = 5.0
 _FORMED_KEY = "swell/formed"
 _DEPARTURE_SECONDS = 5.0
+_END_SECONDS = 5.0
 # The end of a broken group takes milliseconds, unless gloo has forgotten one of its collectives.
 _RELEASE_SECONDS = 1.0
 _LOOK = timedelta(seconds=0.25)
@@ -264,7 +265,13 @@ class Group:
         return next((rank for rank, host in enumerate(hosts) if host != hosts[0]), 1)
 
     def close(self, done):
-        """`done`: the job succeeded, so members that still wait to join are told to exit."""
+        """`done`: the job succeeded, so members that still wait to join are told to exit.
+
+        The last exchange of the training may not have reached all others yet. One of them may also do work of its own,
+        so the wait is short.
+        """
+        if done:
+            self._peers.wait_for_all(_END_SECONDS)
         self._peers.leave()
         if self._server is not None:
             self._server.close(done)
