@@ -251,14 +251,31 @@ class FinishTest(support.FolderTest):
             self.assertEqual(marks, 2 * [False, False, True])
             self.assertFalse(job.epoch_ends)
 
+    def leave(self, statement):
+        script = f"""
+import swell, torch
+job = swell.Job()
+weight = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(job.parallel(weight).parameters(), lr=0.1)
+for batch in job.batches([1.0] * 10, 1, 1, {{"optimizer": optimizer}}):
+    weight(torch.ones(1, 1)).sum().backward()
+    optimizer.step()
+    if job.step == 3:
+        {statement}
+"""
+        process = support.start(self, ["-c", script], SWELL_CHECKPOINT_DIR=self.path("saved"))
+        return support.finish(process)
+
     def test_a_break_is_told(self):
-        job = self.job()
-        with mock.patch("swell.report.complain") as complain:
-            for _ in job.batches([1.0] * 10, 1, 1, {"kept": Kept()}):
-                if job.step == 3:
-                    break
-        complain.assert_called_once()
-        self.assertRegex(complain.call_args[0][0], r"^the script left job.batches in step 4, .* call job.finish\(\)")
+        code, output = self.leave("break")
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, r"swell: the script left job.batches in step 4, .* call job.finish\(\)")
+
+    def test_an_error_is_not_told_as_a_break(self):
+        code, output = self.leave("raise ValueError('bad record')")
+        self.assertEqual(code, 1, output)
+        self.assertNotIn("left job.batches", output)
+        self.assertEqual(output.splitlines()[-1], "ValueError: bad record")
 
 
 # A shell that does not handle SIGTERM and waits for the script has Swell signal the process group: the workers of the

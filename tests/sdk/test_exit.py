@@ -1,4 +1,6 @@
-"""The end of a process: no thread of torch outlives the exit functions, since one that needs Python would abort it."""
+"""The end of a process: with the code that says how, whatever the script catches, and without threads of torch, since
+one that needs Python would abort it.
+"""
 
 import unittest
 
@@ -27,6 +29,32 @@ for step in range(3):
     job.step_done(step + 1, lambda: {"model": model.state_dict()})
 """
 
+_CATCHES_ALL = """
+import sys
+import swell
+
+job = swell.Job()
+job.restore()
+{loop}
+print("the script goes on", flush=True)
+"""
+_AROUND_THE_LOOP = """
+try:
+    job.notice.note()
+    job.step_done(1, {})
+except:
+    print("caught", sys.exc_info()[0].__name__, flush=True)
+"""
+_WITHIN_THE_LOOP = """
+for step in range(1, 1000):
+    try:
+        if step == 3:
+            job.notice.note()
+        job.step_done(step, {})
+    except:
+        print("caught in step", step, flush=True)
+"""
+
 
 class ExitTest(support.FolderTest):
     def check(self, **extra):
@@ -44,6 +72,18 @@ class ExitTest(support.FolderTest):
 
     def test_an_elastic_job(self):
         self.check(PET_NNODES="1:2", PET_RDZV_ID="job")
+
+    def end(self, loop):
+        process = support.start(self, ["-c", _CATCHES_ALL.format(loop=loop)], SWELL_CHECKPOINT_DIR=self.path("saved"))
+        code, output = support.finish(process)
+        self.assertIn("swell: checkpoint saved", output)
+        return code, [line for line in output.splitlines() if not line.startswith("swell: ")]
+
+    def test_a_script_that_catches_everything_ends_as_stopped_and_not_as_done(self):
+        self.assertEqual(self.end(_AROUND_THE_LOOP), (143, ["caught SystemExit", "the script goes on"]))
+
+    def test_a_loop_that_catches_everything_ends_in_the_next_step(self):
+        self.assertEqual(self.end(_WITHIN_THE_LOOP), (143, ["caught in step 3"]))
 
 
 if __name__ == "__main__":

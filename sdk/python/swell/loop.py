@@ -27,6 +27,7 @@ from collections import deque
 
 from swell import report
 from swell.checkpoint import CheckpointManager, place_of
+from swell.exits import at_clean_exit
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
@@ -141,12 +142,13 @@ def _part(job):
 
 
 def _tell_of_break(job):
-    # Silent where an error ends the script: then the generator goes with the frames of its traceback.
-    if job.env.leader and not hasattr(sys, "last_value") and not sys.is_finalizing():
-        report.complain(
-            f"the script left job.batches in step {job.step + 1}, which is in no checkpoint; to end the training with "
-            "one, call job.finish() in place of break, on every rank"
-        )
+    # Only at a clean end: an error that ends the script leaves the loop, too, and looks the same from here.
+    text = (
+        f"the script left job.batches in step {job.step + 1}, which is in no checkpoint; to end the training with one, "
+        "call job.finish() in place of break, on every rank"
+    )
+    if job.env.leader:
+        at_clean_exit(lambda: report.complain(text))
 
 
 def _tell_of_gradients(job):

@@ -16,7 +16,6 @@ What always holds:
 * A member without a group waits and trains nothing.
 """
 
-import atexit
 import os
 import socket
 import sys
@@ -458,19 +457,6 @@ def _broadcast_state(state, sends, group):
     if sends:
         return None
     return checkpoint.decode(checkpoint.CODECS[int(header[1])], payload.cpu().numpy().tobytes())
-
-
-def at_clean_exit(action):
-    """Runs `action` when the process exits, unless an exception ends it."""
-    failed = []
-    report_exception = sys.excepthook
-
-    def note(kind, value, trace):
-        failed.append(kind)
-        report_exception(kind, value, trace)
-
-    sys.excepthook = note
-    atexit.register(lambda: failed or action())
 
 
 def bounded(timeout, look=lambda: None):

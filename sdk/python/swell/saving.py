@@ -20,9 +20,9 @@ import threading
 import time
 
 from swell import report, snapshot
+from swell.exits import at_clean_exit
 from swell.files import write_atomic
 from swell.memory import Cancelled
-from swell.resize import at_clean_exit
 
 MOST_SECONDS = 1800.0
 LEAST_SECONDS = 30.0

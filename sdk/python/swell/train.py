@@ -14,7 +14,6 @@ What always holds:
 """
 
 import contextlib
-import math
 import os
 import sys
 import time
@@ -28,6 +27,8 @@ from swell.broken import GuardedStep, StepGuard, step_of
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint, place_of
 from swell.env import Env
 from swell.exchange import Exchange
+from swell.exits import at_clean_exit, leave
+from swell.job_reports import JobReports
 from swell.memory import MemoryCopies
 from swell.noise import GradientNoise
 from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
@@ -35,8 +36,8 @@ from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import (
-    Group, LostPeer, at_clean_exit, bounded, check_group, default_backend, destroy_group, finish, init_group,
-    initialized, is_lost_peer,
+    Group, LostPeer, bounded, check_group, default_backend, destroy_group, finish, init_group, initialized,
+    is_lost_peer,
 )
 from swell.saving import Saver, save_seconds
 from swell.scalars import Scalars
@@ -49,7 +50,7 @@ _PREPARED_BYTES = 16 << 20
 _CONTINUE, _SAVE, _STOP = 0, 1, 2
 
 
-class Job:
+class Job(JobReports):
     def __init__(
         self,
         checkpoints=None,
@@ -93,6 +94,7 @@ class Job:
         self._group = None
         self._joined = False
         self._received = None
+        self._left = False
         self._speed = report.Progress()
         self._exchange = Exchange()
         self._noise = GradientNoise()
@@ -372,51 +374,6 @@ class Job:
             self._recover(error, state, load, drawn)
             guarded.repeats = True
 
-    def log(self, **metrics):
-        """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
-        for name, value in metrics.items():
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                what = type(value).__name__
-                raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: expected a number") from None
-            if not math.isfinite(number) and self.env.leader and math.isfinite(self.metrics.get(name, 0.0)):
-                report.complain(f"{name} is not a finite number at step {self.progress.step} ({number})")
-                if self._not_finite_since is None:
-                    self._not_finite_since = self.progress.step
-            self.metrics[name] = number
-        if all(map(math.isfinite, self.metrics.values())):
-            self._not_finite_since = None
-
-    def scalar(self, name, value, step=None):
-        """A point of a curve for TensorBoard, if the job has a `log_dir`. Ranks other than 0 may call it in vain.
-
-        `step`: by default the one under way, and within `phase("eval")` the last one that is done.
-        """
-        if not self.env.leader or not self._scalars.enabled:
-            return
-        if step is None:
-            step = self.progress.step + (1 if self.progress.phase == "step" else 0)
-        self._scalars.add(step, {name: value})
-
-    def show_rates(self, things):
-        """The learning rates of those of `things` that are optimizers become curves."""
-        known = [id(optimizer) for optimizer in self._optimizers]
-        self._optimizers += [thing for thing in things if hasattr(thing, "param_groups") and id(thing) not in known]
-
-    @contextlib.contextmanager
-    def phase(self, name):
-        """What this rank does in the context, if that is not a step: "eval", "save", "load" or "data".
-
-        The node agent allows each phase its own time, so an evaluation is not taken for a rank that hangs.
-        """
-        before = self.progress.phase
-        self.progress.enter(name)
-        try:
-            yield
-        finally:
-            self.progress.enter(before)
-
     def _begin_loop(self, name):
         """Called by `batches`, if the loop has a name: nothing of the loop before goes into what this one writes."""
         self._above = self._above or (self.checkpoints, self._scalars.folder)
@@ -489,18 +446,6 @@ class Job:
 
     # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
 
-    def note_step(self, step, records=None):
-        """Reports the speed and what `log` was given, and adds both to curves. `step_done` and `batches` call it."""
-        if not self.env.leader:
-            return
-        # One rank alone measures no noise, so it reports none.
-        noise = self._noise.scale if self.env.world > 1 else None
-        own = self.metrics
-        if self._not_finite_since is not None:
-            own = {**own, "not_finite_since": self._not_finite_since}
-        speed = self._speed.step(step, self.env.world, records, own, self._exchange.take(), noise)
-        self._scalars.add_step(step, self.metrics, self._optimizers, speed)
-
     def wanted(self):
         """"continue", "save" or "stop", the same on all ranks. Call it between two steps, on every rank."""
         return ("continue", "save", "stop")[self._agree()]
@@ -513,17 +458,6 @@ class Job:
 
             self.env = replace(self.env, rank=dist.get_rank(), world=dist.get_world_size())
             self.progress.rank, self.progress.world = self.env.rank, self.env.world
-
-    def note_restore(self, step):
-        """The script has restored the state after that step; 0: it starts. The curves continue there."""
-        self.progress.step = step
-        self._scalars.begin(step + 1)
-        if step > 0:
-            self._say(f"continues from step {step}")
-
-    def _say(self, text):
-        if self.env.leader:
-            print(f"swell: {text}", flush=True)
 
     def note_save(self):
         """The script saves now, so no save is due for an interval."""
@@ -669,15 +603,13 @@ class Job:
             report.report_termination(step, saved)
         self._saver.flush()
         self._scalars.flush()
-        sys.stdout.flush()
-        sys.stderr.flush()
         if self._group is not None:
             self._group.close(done=False)
-        code = EXIT_NOT_SAVED if saved is False else EXIT_NOTICED
-        if initialized() or self._saver.busy:
-            # A regular exit would shut gloo down, which can wait for peers that are gone, or wait for the disk.
-            os._exit(code)
-        raise SystemExit(code)
+        # A regular exit would shut gloo down, which can wait for peers that are gone, or wait for the disk. A script
+        # that has caught the first exit would train until it is killed.
+        at_once = initialized() or self._saver.busy or self._left
+        self._left = True
+        leave(EXIT_NOT_SAVED if saved is False else EXIT_NOTICED, at_once)
 
     def _destroy_group(self):
         """Runs before the interpreter shuts down: torch's threads need it, and would abort the process later."""
