@@ -55,6 +55,27 @@ for step in range(1, 1000):
         print("caught in step", step, flush=True)
 """
 
+_LOADER = """
+import multiprocessing, os, signal, sys
+import swell
+job = swell.Job(checkpoint_seconds=0)
+import torch
+
+class Records(torch.utils.data.Dataset):
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, index):
+        {record}
+        return float(index)
+
+weight = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(job.parallel(weight).parameters(), lr=0.1)
+for batch in job.batches(Records(), 1, 1, {{"optimizer": optimizer}}, num_workers=1):
+    weight(torch.ones(1, 1)).sum().backward()
+    optimizer.step()
+"""
+
 
 class ExitTest(support.FolderTest):
     def check(self, **extra):
@@ -84,6 +105,21 @@ class ExitTest(support.FolderTest):
 
     def test_a_loop_that_catches_everything_ends_in_the_next_step(self):
         self.assertEqual(self.end(_WITHIN_THE_LOOP), (143, ["caught in step 3"]))
+
+    def load(self, record):
+        process = support.start(self, ["-c", _LOADER.format(record=record)], SWELL_CHECKPOINT_DIR=self.path("saved"))
+        return support.finish(process)
+
+    def test_a_killed_process_of_a_loader_ends_the_script_as_killed(self):
+        code, output = self.load("if index == 50: os.kill(os.getpid(), signal.SIGKILL)")
+        self.assertEqual(code, 137, output)
+        self.assertRegex(output, r"RuntimeError: DataLoader worker \(pid.*")
+        self.assertIn("swell: a process of a DataLoader was killed from outside", output)
+
+    def test_an_error_in_a_process_of_a_loader_is_one_of_the_script(self):
+        code, output = self.load("assert index != 50, 'bad record'")
+        self.assertEqual(code, 1, output)
+        self.assertNotIn("swell: a process of a DataLoader", output)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,17 @@
 
 Used by `swell.train` and `swell.saving`. What always holds: a process that ends because of a notice ends with the code
 of that, also if the script catches SystemExit, as a bare `except:` does. A code of 0 would say that the job is done.
+Where an error says that a worker of a DataLoader was killed, the process ends as one that was killed itself: that is
+no error of the script, and the job's retries count.
 """
 
 import atexit
+import functools
 import os
+import signal
 import sys
 
+EXIT_KILLED = 128 + signal.SIGKILL
 _code = None
 
 
@@ -31,6 +36,38 @@ def at_clean_exit(action):
 
     sys.excepthook = note
     atexit.register(lambda: failed or action())
+
+
+@functools.lru_cache(maxsize=None)
+def watch_loaders():
+    """Called by each Job: an uncaught error that a loader's worker was killed ends this process with EXIT_KILLED."""
+    report_exception = sys.excepthook
+
+    def end_as_killed(kind, value, trace):
+        global _code
+        report_exception(kind, value, trace)
+        if _code is None and _tells_of_killed_loader(value):
+            _code = EXIT_KILLED
+            sys.stderr.write(
+                "swell: a process of a DataLoader was killed from outside, often because memory ran out; this process "
+                f"ends with {EXIT_KILLED} as if it had been killed itself, so that the job starts it again\n"
+            )
+
+    sys.excepthook = end_as_killed
+
+
+def _tells_of_killed_loader(error):
+    while error is not None:
+        text = str(error)
+        if text.startswith("DataLoader worker (pid") and ("by signal: Killed" in text or _ended_silently(text)):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _ended_silently(text):
+    # torch says so where it has not heard of the signal, as on a pipe of the process that is gone.
+    return "exited unexpectedly" in text and "with exit code" not in text
 
 
 def _end(code):

@@ -27,7 +27,7 @@ from swell.broken import GuardedStep, StepGuard, step_of
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint, place_of
 from swell.env import Env
 from swell.exchange import Exchange
-from swell.exits import at_clean_exit, leave
+from swell.exits import at_clean_exit, leave, watch_loaders
 from swell.job_reports import JobReports
 from swell.memory import MemoryCopies
 from swell.noise import GradientNoise
@@ -76,6 +76,7 @@ class Job(JobReports):
         folder = checkpoints is None or isinstance(checkpoints, (str, os.PathLike))
         self._save_with(CheckpointManager(checkpoints) if folder else checkpoints)
         self.notice = notice or Notice(hold=False)
+        watch_loaders()
         self.resizes = 0
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
