@@ -127,6 +127,37 @@ class NoticeProcessTest(support.FolderTest):
             self.assertEqual(output.count("python -m swell.launch --nproc-per-node=N"), told, output)
 
 
+class LoaderTest(unittest.TestCase):
+    def setUp(self):
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        self.notice = Notice(environ={})
+
+    def end_of_worker(self, how):
+        def handler(signum, frame):
+            raise RuntimeError(f"DataLoader worker (pid 5) is killed by signal: {how}. ")
+
+        class Loader:
+            def __iter__(self):
+                signal.signal(signal.SIGCHLD, handler)  # as torch does when it starts its processes
+                yield from (1, 2)
+
+        handler.__module__ = "torch.utils.data._utils.signal_handling"
+        batches = self.notice.batches_of(Loader())
+        next(batches)
+        os.kill(os.getpid(), signal.SIGCHLD)
+        return list(batches)
+
+    def test_a_worker_that_hears_of_the_notice_first_ends_no_step(self):
+        self.assertEqual(self.end_of_worker("Terminated"), [2])
+
+    def test_a_worker_that_was_killed_is_an_error_unless_the_process_must_end(self):
+        with self.assertRaisesRegex(RuntimeError, "Killed"):
+            self.end_of_worker("Killed")
+        self.notice.note()
+        self.assertEqual(self.end_of_worker("Killed"), [2])
+
+
 class NoticeFileTest(support.FolderTest):
     def setUp(self):
         super().setUp()

@@ -115,7 +115,9 @@ class Notice:
         """
         before = self.requested
         try:
-            yield from loader
+            for batch in loader:
+                self._hear_of_loaders()
+                yield batch
             return
         except Exception:  # of many kinds: a batch that a worker had sent may lie in its memory
             if before or not self.requested:
@@ -129,7 +131,23 @@ class Notice:
     def _on_signal(self, signum, frame):
         # A handler can interrupt any bytecode, so it only sets a flag. The rest happens between two steps.
         self.note()
-        _forget_ends_of_loaders()
+        self._hear_of_loaders()
+
+    def _hear_of_loaders(self):
+        # torch's handler raises an error in the main thread, wherever that is, when a worker of a loader has ended.
+        handler = signal.getsignal(signal.SIGCHLD)
+        own = threading.current_thread() is threading.main_thread()
+        if own and getattr(handler, "__module__", None) == "torch.utils.data._utils.signal_handling":
+            # Not SIG_DFL, of which Python warns if a signal is under way.
+            signal.signal(signal.SIGCHLD, functools.partial(self._on_end_of_child, handler))
+
+    def _on_end_of_child(self, handler, signum, frame):
+        try:
+            handler(signum, frame)
+        except RuntimeError as error:
+            # Where a notice goes to the whole process group, a worker may end before this process notes it.
+            if not self._signalled and "by signal: Terminated" not in str(error):
+                raise
 
     def _exit_from_a_thread(self):
         # Python runs handlers in the main thread between bytecodes, so not while native code blocks that thread.
@@ -194,13 +212,6 @@ def _forks_end_as_usual():
         after()
 
     os.register_at_fork(before=before, after_in_parent=after, after_in_child=after_in_child)
-
-
-def _forget_ends_of_loaders():
-    # torch's handler raises an error in the main thread, wherever that is, when a worker of a loader has ended.
-    handler = signal.getsignal(signal.SIGCHLD)
-    if getattr(handler, "__module__", None) == "torch.utils.data._utils.signal_handling":
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # not SIG_DFL, of which Python warns if one is under way
 
 
 def _tell(text):
