@@ -695,7 +695,6 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
       if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
     }
     ReadPlaces(view);
-    ReadReturn(view);
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     // A batch Job's is called otherwise, where a rule made it one.
     if (group == group_of.end() && !view.pods.empty()) {
@@ -703,6 +702,7 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
           group_of.find(StrCat(view.ns, "/", api::Label(*view.pods.front(), api::keys::kPodGroup)));
     }
     if (group != group_of.end()) AddGroup(view, group->second);
+    ReadReturn(view);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
     ReadTimes(view);
     ReadFailure(view);

@@ -48,6 +48,23 @@ TEST_F(ListsTest, ATrainJobWithoutANumberOfItsOwnHasThatOfItsRuntime) {
   EXPECT_NE(out_.find(" 0/3 "), std::string::npos) << out_;
 }
 
+TEST_F(ListsTest, APreemptedTrainJobIsNotBackBeforeAllItsNodesAre) {
+  const std::string path = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj";
+  Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
+      "{runtimeRef: {name: torch-distributed}}}");
+  Status(path, R"({"status":{"conditions":[{"type":"Preempted","status":"True"}]}})");
+  Create(
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: tj}, spec: {podSets: [{name: "
+      "node, minMember: 2}]}}");
+  PodOf(path, "tj-0", "nodeName: n1, ", "name: c, image: i");
+  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" Preempted "), std::string::npos) << out_;
+  PodOf(path, "tj-1", "nodeName: n1, ", "name: c, image: i");
+  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" Pending "), std::string::npos) << out_;
+}
+
 TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
   Create(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {template: {spec: "
