@@ -135,23 +135,33 @@ class Waiters {
 };
 
 // Makes a committed plan the cycle's decisions: evictions, and the room promised to the job and to
-// the victims that move. `all_move`: every victim does, and none of these groups moves again soon.
+// the victims that move. If every victim must move, none of these groups moves again soon.
 void DecidePlan(CycleContext& context,
                 const Action& action,
                 const WaitingJob& job,
-                std::vector<PodId> victims,
-                bool all_move) {
+                const VictimSearchRequest& request,
+                std::vector<PodId> victims) {
   State& state = context.state;
+  std::vector<PodId> moved;
+  for (PodId pod : victims) {
+    if (state.pods[pod].promise != kNone) moved.push_back(pod);
+  }
+  EvictionPlan others{.victims = {}, .beneficiary = job.group, .beneficiaries = job.pods};
+  if (request.from_others != nullptr) {
+    const QueueId own = state.groups[job.group].queue;
+    const auto first = std::stable_partition(victims.begin(), victims.end(), [&](PodId pod) {
+      return state.groups[state.pods[pod].group].queue == own;
+    });
+    others.victims.assign(first, victims.end());
+    victims.erase(first, victims.end());
+  }
   const EvictionPlan evictions{
       .victims = std::move(victims), .beneficiary = job.group, .beneficiaries = job.pods};
   DecideEvictions(context, action, evictions);
+  if (!others.victims.empty()) DecideEvictions(context, *request.from_others, others);
   DecideNominations(context, action, job.pods);
-  std::vector<PodId> moved;
-  for (PodId pod : evictions.victims) {
-    if (state.pods[pod].promise != kNone) moved.push_back(pod);
-  }
   DecideNominations(context, action, moved);
-  if (!all_move) return;
+  if (!request.policy.must_move) return;
   std::set<GroupId> groups{job.group};
   for (PodId pod : moved) groups.insert(state.pods[pod].group);
   for (GroupId group : groups) {
@@ -197,7 +207,7 @@ SearchOutcome TryEvictFor(CycleContext& context,
   }
   if (request.contested) return SearchOutcome::kDeferred;
   trial.Commit();
-  DecidePlan(context, action, job, std::move(plan.victims), request.policy.must_move);
+  DecidePlan(context, action, job, request, std::move(plan.victims));
   context.searches.failed.clear();  // what was freed beside the place may help others
   context.searches.said.erase(job.group);
   return SearchOutcome::kStarted;

@@ -18,6 +18,8 @@ struct VictimSearchRequest {
   SearcherKey searcher;    // but its action
   bool contested = false;  // the place that is found may be another's yet: see consolidate.cc
   VictimPolicy policy;
+  // In whose name victims of other queues are stopped; null: the searching action's.
+  const Action* from_others = nullptr;
   bool explains = true;  // why it finds nothing becomes part of the job's waiting reason
 };
 

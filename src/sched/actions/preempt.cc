@@ -1,13 +1,73 @@
-// preempt: inside a queue, a job takes from preemptible work of strictly lower priority.
+// preempt: inside a queue, a job takes from preemptible work of strictly lower priority. Where that
+// is not enough, it takes the rest from other queues, by the rules of reclaim.
 #include "sched/actions/preempt.h"
+
+#include <algorithm>
 
 #include "base/strings.h"
 #include "sched/actions/registry.h"
 #include "sched/placement/gang.h"
 #include "sched/queues/queue_order.h"
+#include "sched/victims/reclaim_rules.h"
 
 namespace swell::sched {
 namespace {
+
+// The job gives its queue no more than it is due, once enough of its lesser work is gone.
+SearchOutcome PreemptAndReclaimFor(CycleContext& context,
+                                   const Action& action,
+                                   const WaitingJob& job) {
+  State& state = context.state;
+  const GroupState& group = state.groups[job.group];
+  if (job.surplus || state.counts.known_queues < 2) return SearchOutcome::kNothing;
+  const int pool = state.PoolOf(job.group);
+  const QueueAmounts& due = context.shares.Due(pool, group.queue);
+  if (!std::equal(job.need.begin(), job.need.end(), due.begin(), std::less_equal<>()) ||
+      !FitsQuotas(state, group, job.pods, pool)) {
+    return SearchOutcome::kNothing;
+  }
+  ReclaimRules rules(context, group.queue, pool, job.need);
+  const std::vector<QueueId> others = rules.MayLose();
+  if (others.empty()) return SearchOutcome::kNothing;
+  VictimSearchRequest request{.searcher = {.across_queues = true,
+                                           .pool = pool,
+                                           .queue = group.queue,
+                                           .priority = group.priority},
+                              .from_others = &ReclaimAction(),
+                              .explains = false};
+  VictimPolicy& policy = request.policy;
+  policy.pool = state.pool_facts.live.size() == 1 ? kNone : pool;
+  policy.from = others;
+  policy.from.push_back(group.queue);
+  policy.takes_back = true;
+  policy.eligible = [own = group.queue, priority = group.priority](const GroupState& it) {
+    return it.preemptible && (it.queue != own || it.priority < priority);
+  };
+  policy.min_runtime = [&, own = group.queue](const GroupState& it) {
+    return it.queue == own
+               ? MinRuntime(state, own, &QueueInfo::preempt_min_runtime)
+               : MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
+  };
+  policy.may_hold = [&, own = group.queue](const std::vector<PodId>& pods) {
+    const QueueAmounts& used = state.queues[own].pools[pool].used;
+    for (int r = 0; r < kQueueResources; ++r) {
+      const int64_t more = pods.empty() ? 0 : job.need[r];
+      if (job.need[r] > 0 && used[r] + more > due[r]) return false;
+    }
+    return true;
+  };
+  policy.allows = [&, own = group.queue](QueueId victim, const Losses& losses,
+                                         const QueueAmounts& more) {
+    if (victim == own) return true;
+    rules.ReadUse(job.pods);
+    return rules.Allows(victim, losses, more);
+  };
+  policy.protects = [&](QueueId victim, const QueueAmounts& charge) {
+    rules.ReadUse(job.pods);
+    return rules.WithinItsQuota(victim, charge);
+  };
+  return TryEvictFor(context, action, job, request);
+}
 
 class Preempt final : public Action {
  public:
@@ -23,7 +83,8 @@ class Preempt final : public Action {
       return AnyBelow(context.state, context.state.groups[id]);
     };
     ForWaiters(context, {.eligible = eligible}, [&](const WaitingJob& job) {
-      return PreemptFor(context, *this, job, Victims::kAny);
+      const SearchOutcome found = PreemptFor(context, *this, job, Victims::kAny);
+      return found != SearchOutcome::kNothing ? found : PreemptAndReclaimFor(context, *this, job);
     });
   }
 };

@@ -101,6 +101,86 @@ TEST(Preempt, TheUserOfAClaimOfOnePodGivesWayToHigherPriority) {
   EXPECT_EQ(s.Log(), "bind high n0 [] allocate\n");
 }
 
+// Three nodes of eight GPUs. Project a has lesser work on two of them; b has one less `idle` GPUs,
+// and one GPU beside a's work. A gang of a needs whole nodes, and a is due two of them.
+void ShareThreeNodes(Scenario& s, int idle, int pieces, int members = 2) {
+  for (const char* node : {"n0", "n1", "n2"}) s.Node(node, {.gpus = 8});
+  s.Queue(MakeQueue("a", 16));
+  s.Queue(MakeQueue("b", 8));
+  s.Group("b-full", {.priority = 75, .queue = "b"});
+  s.Pod("b-full-0", {.group = "b-full", .gpus = 8 - idle, .on = "n0"});
+  s.Group("b-extra", {.queue = "b"});
+  s.Pod("b-extra-0", {.group = "b-extra", .gpus = 1, .on = "n2"});
+  s.Group("low", {.queue = "a"});
+  s.Pod("low-0", {.group = "low", .gpus = 8, .on = "n1"});
+  for (int i = 0; i < pieces; ++i) {
+    const std::string name = StrCat("piece", i);
+    s.Group(name, {.queue = "a"});
+    s.Pod(name + "-0", {.group = name, .gpus = 4 / pieces, .on = "n2"});
+  }
+  s.Group("high", {.priority = 75, .min = members, .queue = "a", .minutes_old = 0});
+  s.Pods("high", members, {.group = "high", .gpus = 8});
+  s.Cycle();
+}
+
+TEST(Preempt, TakesTheRestFromAProjectThatHoldsMoreThanItIsDue) {
+  Scenario s;
+  ShareThreeNodes(s, 0, 1);
+  EXPECT_EQ(s.Log(),
+            "evict piece0-0 n2 [1,2,3,4] preempt\n"
+            "evict low-0 n1 [0,1,2,3,4,5,6,7] preempt\n"
+            "evict b-extra-0 n2 [0] reclaim\n"
+            "nominate high-0 n1 [0,1,2,3,4,5,6,7] preempt\n"
+            "nominate high-1 n2 [0,1,2,3,4,5,6,7] preempt\n");
+  ASSERT_EQ(s.CountDecisions(Type::kEvict), 3);
+  EXPECT_EQ(s.last.decisions[0].Reason(),
+            "Preempted by default/high-1, which needs 8 GPUs on n2: priority 75 is above 50; 240 "
+            "GPU-seconds since its start");
+  EXPECT_EQ(s.last.decisions[2].Reason(),
+            "Preempted by default/high-1, which needs 8 GPUs on n2: project a has a fair share of "
+            "16 GPUs and would hold 16 GPUs; project b held 9 GPUs with a fair share of 8 GPUs and "
+            "a quota of 8 GPUs; 60 GPU-seconds since its start");
+  EXPECT_LT(s.Converge(), 10);
+  EXPECT_EQ(s.PhaseOf("high-1"), "Running");
+  EXPECT_EQ(s.Violations(), "");
+}
+
+TEST(Preempt, LeavesOtherProjectsWhatTheyAreDue) {
+  Scenario s;
+  ShareThreeNodes(s, 1, 1);
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 0) << s.Log();
+}
+
+TEST(Preempt, TakesNothingOfOthersForMoreThanItsProjectIsDue) {
+  Scenario s;
+  ShareThreeNodes(s, 0, 1, 3);
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 0) << s.Log();
+}
+
+// More units than combinations are tried of.
+TEST(Preempt, TakesTheRestFromOthersWhereManyCouldGo) {
+  for (const int nodes : {0, 12}) {
+    Scenario s;
+    for (int i = 0; i < nodes; ++i) {
+      s.Node(StrCat("z", i), {.gpus = 1});
+      s.Group(StrCat("other", i), {.queue = i % 2 == 0 ? "a" : "b"});
+      s.Pod(StrCat("other", i, "-0"),
+            {.group = StrCat("other", i), .gpus = 1, .on = StrCat("z", i)});
+    }
+    ShareThreeNodes(s, 0, 4);
+    // Its project holds what it is due: as much of its own goes as it gets.
+    std::map<std::string, int> gone;
+    for (const Decision& d : s.last.decisions) {
+      if (d.type == Type::kEvict) ++gone[d.rule];
+    }
+    EXPECT_EQ(gone["reclaim"], 1) << s.Log();
+    EXPECT_GE(gone["preempt"], 5) << s.Log();
+    EXPECT_LT(s.Converge(), 10);
+    EXPECT_EQ(s.PhaseOf("high-1"), "Running") << s.Places();
+    EXPECT_EQ(s.Violations(), "");
+  }
+}
+
 TEST(Preempt, AGangThatIsPromisedRoomOnSeveralNodesIsToldSo) {
   Scenario s;
   for (const char* node : {"n0", "n1", "n2"}) {

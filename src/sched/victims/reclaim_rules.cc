@@ -57,6 +57,19 @@ ReclaimRules::ReclaimRules(const CycleContext& context,
   }
 }
 
+void ReclaimRules::ReadUse(const std::vector<PodId>& pods) {
+  QueueAmounts promised{};
+  for (PodId id : pods) {
+    const PodState& pod = state_.pods[id];
+    if (pod.promise == kNone) continue;
+    for (int r = 0; r < kQueueResources; ++r) promised[r] += pod.charge[r];
+  }
+  for (auto& [queue, used] : used_before_) {
+    used = Used(queue);
+    for (int r = 0; r < kQueueResources; ++r) used[r] -= promised[r];
+  }
+}
+
 const QueueAmounts& ReclaimRules::Used(QueueId queue) const {
   return state_.queues[queue].pools[pool_].used;
 }

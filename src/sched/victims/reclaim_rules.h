@@ -26,6 +26,9 @@ class ReclaimRules {
  public:
   ReclaimRules(const CycleContext& context, QueueId reclaimer, int pool, const QueueAmounts& need);
 
+  // What the reclaimer uses is what the state shows now, less what these pods were promised: some
+  // of its own work goes, too.
+  void ReadUse(const std::vector<PodId>& pods);
   // Whether the reclaimer's own queue and all above it stay within what they are due: then the job
   // may make others move.
   bool MayMoveOthers() const;

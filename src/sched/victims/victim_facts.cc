@@ -145,7 +145,7 @@ bool VictimFacts::MayStop(GroupId id) {
     earliest = std::min(earliest.value_or(since), since);
   }
   facts.may_stop = 1;
-  Duration min_runtime = policy_->takes_back ? Duration::zero() : group.min_runtime;
+  Duration min_runtime = TakesBackFrom(id) ? Duration::zero() : group.min_runtime;
   if (policy_->min_runtime) min_runtime = std::max(min_runtime, policy_->min_runtime(group));
   if (earliest && min_runtime > Duration::zero() && context_.now - *earliest < min_runtime) {
     facts.may_stop = 0;
@@ -217,7 +217,7 @@ void VictimFacts::ForgetTaken() {
 
 bool VictimFacts::WithinBudgets(const VictimUnit& unit, Losses& losses) {
   DisruptionLedger& ledger = context_.disruptions;
-  if (ledger.empty() || policy_->takes_back) return true;
+  if (ledger.empty() || TakesBackFrom(unit.group)) return true;
   std::vector<std::pair<size_t, int64_t>> counts = losses.budgets;
   auto count = [&](PodId pod) {
     for (size_t budget : ledger.Over(pod)) {

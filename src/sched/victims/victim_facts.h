@@ -72,6 +72,11 @@ class VictimFacts {
   // VictimUnit::charge, as things are now.
   QueueAmounts ChargeOf(const VictimUnit& unit);
 
+  // Whether the policy takes the group's work back from another queue than the job's.
+  bool TakesBackFrom(GroupId group) const {
+    return policy_->takes_back && state_.groups[group].queue != state_.groups[group_].queue;
+  }
+
   // 0: the queue is most over its share.
   int32_t OverRank(QueueId queue) const { return over_rank_[queue]; }
   // By VictimOrder. Losses count as they are, or quantized.

@@ -58,6 +58,8 @@ class Search {
   Spot FindPlace(PodId pod, const NodeFilter* filter);
   bool Place(PodId pod, const NodeFilter* filter);
   bool MakeRoom(PodId pod, const NodeFilter* filter);
+  bool HasQueueRoom() const;
+  bool StaysWithinBounds() const;
   bool MakeQueueRoom();
   bool PlacePods();
   bool Move(const Taken& unit);
@@ -255,12 +257,28 @@ bool Search::Place(PodId pod, const NodeFilter* filter) {
   return true;
 }
 
-// A queue at its limit has room for the pods once enough of its own lesser work is gone.
+// Whether the queue may hold the pods, which have no places yet.
+bool Search::HasQueueRoom() const {
+  return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
+         (!policy_.may_hold || policy_.may_hold(pods_));
+}
+
+// The same once they have places, and count.
+bool Search::StaysWithinBounds() const {
+  return WithinLimits(state_, state_.groups[group_], policy_.pool) &&
+         (!policy_.may_hold || policy_.may_hold({}));
+}
+
+// A queue that holds all it may has room for the pods once enough of its own lesser work is gone.
 bool Search::MakeQueueRoom() {
-  const GroupState& group = state_.groups[group_];
-  if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
+  if (HasQueueRoom()) return true;
   if (policy_.must_move) return false;  // what is moved still counts
   std::vector<VictimUnit> units = AllPicks();
+  if (policy_.may_hold) {
+    std::erase_if(units, [this](const VictimUnit& unit) {
+      return state_.groups[unit.group].queue != state_.groups[group_].queue;
+    });
+  }
   for (VictimUnit& pick : units) {
     pick.value = 1e-6;
     for (PodId pod : state_.groups[pick.group].members) {
@@ -278,7 +296,7 @@ bool Search::MakeQueueRoom() {
     Losses losses;
     if (!facts_.Allowed(pick, losses)) continue;
     TakeAll({pick});
-    if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
+    if (HasQueueRoom()) return true;
   }
   return false;
 }
@@ -326,13 +344,12 @@ bool Search::StartsWithout(const Taken& unit) {
     if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);
     trial_.Unevict(pod, phase);
   }
-  if (!WithinLimits(state_, state_.groups[group_], policy_.pool)) return false;
+  if (!StaysWithinBounds()) return false;
   if (state_.terms.empty() && RoomHolds(unit)) return true;
   if (taken_.size() > kPolishedUnitsMax) return false;
   if (HasTopology(state_.groups[group_])) {  // moving one pod may mean moving all
     for (PodId pod : pods_) trial_.DropPromise(pod);
-    return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
-           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_);
+    return HasQueueRoom() && PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_);
   }
   std::vector<PodId> moved;
   for (PodId pod : pods_) {
@@ -351,8 +368,7 @@ bool Search::StartsWithout(const Taken& unit) {
     if (!spot) return false;
     trial_.Promise(pod, spot.node, spot.devices);
   }
-  // The promises count in the queues by now.
-  return WithinLimits(state_, state_.groups[group_], policy_.pool);
+  return StaysWithinBounds();
 }
 
 // Whether sparing the unit would leave a node without the room it promised; then only other places
@@ -496,9 +512,13 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
   for (size_t i = 0; i < units.size(); ++i) {
     if ((chosen >> i) & 1u) order.push_back(&units[i]);
   }
-  // The largest last: what a queue may lose is judged by what it has before.
+  // What others may lose is judged by what the job's own queue still holds, and by what they have
+  // before: the largest last.
+  const auto rank = [this](const VictimUnit* unit) {
+    return std::pair(state_.groups[unit->group].queue != state_.groups[group_].queue, unit->cost);
+  };
   std::stable_sort(order.begin(), order.end(),
-                   [](const VictimUnit* a, const VictimUnit* b) { return a->cost < b->cost; });
+                   [&rank](const VictimUnit* a, const VictimUnit* b) { return rank(a) < rank(b); });
   bool works = true;
   for (const VictimUnit* pick : order) {
     Losses losses;
@@ -510,7 +530,7 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
     Take(*pick);
   }
   context_.searches.budget -= static_cast<int64_t>(pods_.size() + order.size());
-  works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
+  works = works && HasQueueRoom() &&
           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
           (policy_.must_move ? MoveTaken() : Justified());
   if (works) return true;
@@ -619,7 +639,8 @@ VictimPlan FindVictims(CycleContext& context,
                        const VictimPolicy& policy) {
   ++context.stats.searches;
   std::shared_ptr<VictimIndex>& finder = context.searches.indexes[searcher];
-  if (!finder) finder = std::make_shared<VictimIndex>(context);
+  // What others may lose grows with what the job's own queue gives up: nothing listed before holds.
+  if (!finder || policy.may_hold) finder = std::make_shared<VictimIndex>(context);
   finder->Begin(group, policy);
   context.state.cycle.served = group;
   VictimPlan plan = Search(context, trial, group, pods, *finder, policy).Run();

@@ -37,8 +37,11 @@ struct VictimPolicy {
   // Whether anything of the group may be taken for these pods at all; asked once per group.
   std::function<bool(const GroupState&)> eligible;
   // The room is owed to others. So nothing that the victims' owners set themselves protects a
-  // victim: neither a group's minimum run time nor a disruption budget.
+  // victim of another queue: neither a group's minimum run time nor a disruption budget.
   bool takes_back = false;
+  // Whether the job's queue may hold what the state shows and these pods besides. While it may not,
+  // more of the queue's own work goes. Null: limits alone decide.
+  std::function<bool(const std::vector<PodId>&)> may_hold;
   // How long after its start the group is not stopped; null: as the group says.
   std::function<Duration(const GroupState&)> min_runtime;
   // Whether work of a queue may go, given what goes with it; null: yes. More losses never help.
