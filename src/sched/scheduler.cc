@@ -80,6 +80,8 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
                        .shares = shares,
                        .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
                        .promised_first = memory_.fruitless > 0};
+  // Searches that failed are not repeated; they said when they are to be.
+  if (!failed_searches_.empty() && wake_at_) context.WakeAt(*wake_at_);
   Decide(context, options);
   EndCycle(context);
   seen_actions_ = options.actions;

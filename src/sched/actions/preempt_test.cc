@@ -181,6 +181,22 @@ TEST(Preempt, TakesTheRestFromOthersWhereManyCouldGo) {
   }
 }
 
+// Its search is too large for one cycle, and is not repeated in the next.
+TEST(Preempt, IsTriedAgainWhenAMinimumRunTimeEndsThoughTheCycleWasResumed) {
+  Scenario s({.search_budget = 1});
+  s.Node("n0", {.gpus = 2});
+  s.Group("young", {.min_runtime = std::chrono::minutes(10)});
+  s.Pod("young-0", {.group = "young", .gpus = 2, .on = "n0", .devices = {0, 1}});
+  s.Pod("a", {.gpus = 2, .priority = 80});
+  s.Pod("b", {.gpus = 1, .priority = 70});
+  s.Cycle();
+  ASSERT_TRUE(s.last.more);
+  for (int i = 0; s.last.more && i < 5; ++i) s.Cycle();
+  ASSERT_FALSE(s.last.more);
+  ASSERT_TRUE(s.last.wake_at);
+  EXPECT_EQ(*s.last.wake_at, kNoon + std::chrono::minutes(9));
+}
+
 TEST(Preempt, AGangThatIsPromisedRoomOnSeveralNodesIsToldSo) {
   Scenario s;
   for (const char* node : {"n0", "n1", "n2"}) {
