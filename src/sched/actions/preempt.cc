@@ -13,6 +13,34 @@
 namespace swell::sched {
 namespace {
 
+// Whether the queue would hold no more than it is due with the job, if all its lesser work were
+// gone.
+bool MayBeDue(const CycleContext& context,
+              const GroupState& group,
+              int pool,
+              const QueueAmounts& need) {
+  const State& state = context.state;
+  const QueueState& queue = state.queues[group.queue];
+  const QueueAmounts& due = context.shares.Due(pool, group.queue);
+  QueueAmounts beyond{};
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need[r] > due[r]) return false;
+    if (need[r] > 0) beyond[r] = queue.pools[pool].used[r] + need[r] - due[r];
+  }
+  const auto none = [&beyond] {
+    return std::all_of(beyond.begin(), beyond.end(), [](int64_t amount) { return amount <= 0; });
+  };
+  for (GroupId id : queue.holders) {
+    if (none()) return true;
+    if (state.groups[id].priority >= group.priority) continue;
+    for (PodId pod : state.groups[id].members) {
+      if (!state.pods[pod].Holds()) continue;
+      for (int r = 0; r < kQueueResources; ++r) beyond[r] -= state.pods[pod].charge[r];
+    }
+  }
+  return none();
+}
+
 // The job gives its queue no more than it is due, once enough of its lesser work is gone.
 SearchOutcome PreemptAndReclaimFor(CycleContext& context,
                                    const Action& action,
@@ -21,14 +49,11 @@ SearchOutcome PreemptAndReclaimFor(CycleContext& context,
   const GroupState& group = state.groups[job.group];
   if (job.surplus || state.counts.known_queues < 2) return SearchOutcome::kNothing;
   const int pool = state.PoolOf(job.group);
-  const QueueAmounts& due = context.shares.Due(pool, group.queue);
-  if (!std::equal(job.need.begin(), job.need.end(), due.begin(), std::less_equal<>()) ||
-      !FitsQuotas(state, group, job.pods, pool)) {
-    return SearchOutcome::kNothing;
-  }
+  if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
   ReclaimRules rules(context, group.queue, pool, job.need);
   const std::vector<QueueId> others = rules.MayLose();
-  if (others.empty()) return SearchOutcome::kNothing;
+  if (others.empty() || !MayBeDue(context, group, pool, job.need)) return SearchOutcome::kNothing;
+  const QueueAmounts& due = context.shares.Due(pool, group.queue);
   VictimSearchRequest request{.searcher = {.across_queues = true,
                                            .pool = pool,
                                            .queue = group.queue,
