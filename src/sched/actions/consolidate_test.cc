@@ -26,6 +26,25 @@ TEST(Consolidate, MovesWorkToMakeOneHole) {
   EXPECT_EQ(s.PhaseOf("whole-0"), "Running");
 }
 
+// It has the higher priority, and likes its old node best: the emptiest one.
+TEST(Consolidate, WhatWasMovedDoesNotTakeItsOldPlaceBack) {
+  Scenario s;
+  s.Pool({.name = "default", .node_selector = {}, .gpu = PlacementStrategy::kSpread});
+  s.Node("n0", {.gpus = 4});
+  s.Node("n1", {.gpus = 4});
+  s.Group("moves", {.priority = 75});
+  s.Pod("moves-0", {.group = "moves", .gpus = 2, .on = "n0"});
+  s.Group("stays", {.priority = 100, .preemptible = false});
+  s.Pod("stays-0", {.group = "stays", .gpus = 2, .on = "n1"});
+  s.Group("whole", {.priority = 50});
+  s.Pod("whole-0", {.group = "whole", .gpus = 4});
+  s.Cycle();
+  ASSERT_EQ(s.CountDecisions(Decision::Type::kEvict), 1) << s.Log();
+  s.AdvancePods();
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind whole-0 n0 [0,1,2,3] allocate\nbind moves-0 n1 [2,3] allocate\n");
+}
+
 // Pods move for the first job in the order, even if that job must also stop others to start.
 TEST(Consolidate, MovesNobodyForAJobThatIsDisplacedNext) {
   Scenario s;

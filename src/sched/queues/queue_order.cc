@@ -10,6 +10,8 @@ namespace {
 
 // A queue that is due nothing of a resource and uses some comes after all that are due some.
 constexpr double kUndueFactor = 1000;
+// How long work that was moved may take to stop and come back.
+constexpr Duration kComesBack = std::chrono::minutes(10);
 
 double Share(int64_t amount, int64_t fair, int64_t total) {
   if (amount <= 0) return 0;
@@ -39,12 +41,26 @@ QueueOrder::JobKey QueueOrder::KeyOf(const WaitingJob& job) const {
                                   [](const SetState& set) { return set.Surplus() > 0; });
   const bool waits_its_turn = !Promised(job);
   return {promised_first_ && waits_its_turn,
-          -group.priority,
+          waits_its_turn ? -PriorityOf(group) : -group.priority,
           waits_its_turn,
           job.surplus,
           above,
           job.group,
           job.turn};
+}
+
+int32_t QueueOrder::PriorityOf(const GroupState& group) const {
+  int32_t least = group.priority;
+  const bool moved = group.moved_at.unix_ns != 0 && state_.cycle.now - group.moved_at < kComesBack;
+  if (!moved || state_.lists.hinted.empty()) return least;
+  for (PodId id : state_.lists.hinted.Members()) {
+    const PodState& pod = state_.pods[id];
+    const GroupState& promised = state_.groups[pod.group];
+    if (pod.phase == PodPhase::kPending && promised.queue == group.queue) {
+      least = std::min(least, promised.priority);
+    }
+  }
+  return least;
 }
 
 void QueueOrder::Push(WaitingJob job) {

@@ -4,8 +4,9 @@
 // queues with promised jobs, one whose head is the promised job goes first. Then, between queues:
 // below the fair share first; within quota with the job; higher priority; one with a fair share
 // before one without; lower dominant share with the job, then without; smaller allocatable share;
-// older; name. Within a queue: priority; promised room; where the project is fair to its users, the
-// user who holds the fewest GPUs, then CPUs; below its minimum first; age.
+// older; name. Within a queue: priority, except that a job which was moved for others comes after
+// them; promised room; where the project is fair to its users, the user who holds the fewest GPUs,
+// then CPUs; below its minimum first; age.
 //
 // A line of jobs that are alike (state/waiting_lines.h) is served job by job, until the caller sets
 // the rest of it aside, because one of them could not be helped. They come back when a job starts
@@ -120,6 +121,9 @@ class QueueOrder {
   };
 
   bool Promised(const WaitingJob& job) const;
+  // A job that was moved for another comes after it, whatever its priority: it could take its old
+  // place back otherwise.
+  int32_t PriorityOf(const GroupState& group) const;
   // The user whose turn it is among the queue's own jobs; null if it has none.
   UserJobs* NextUser(QueueId queue);
   const UserJobs* NextUser(QueueId queue) const;

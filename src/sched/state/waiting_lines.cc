@@ -21,7 +21,9 @@ bool AllWaits(const GroupState& group) {
     has_minimum |= set.min_member > 0;
     if (set.holding + set.releasing + set.promised + set.succeeded + set.blocked > 0) return false;
   }
-  return has_minimum && group.known && group.curve.empty() && !HasTopology(group);
+  // One that was moved takes its turn by what others were promised.
+  const bool moved = group.moved_at.unix_ns != 0;
+  return has_minimum && group.known && group.curve.empty() && !HasTopology(group) && !moved;
 }
 
 // Whether other pods' terms tell it from pods of its shape.
