@@ -170,7 +170,11 @@ class Programs(Peer):
         plane.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=60s")
         plane.create(*self.objects(plane))
         self.processes = [self.begin(plane, name, words) for name, words in self.commands.items()]
-        self.wait_ready(plane)
+        try:
+            self.wait_ready(plane)
+        except BaseException:
+            self.stop()
+            raise
         return [process.pid for process in self.processes]
 
     def begin(self, plane, name, words):
