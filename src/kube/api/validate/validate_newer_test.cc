@@ -116,6 +116,16 @@ TEST_F(NewerKindsTest, AClaimAsksForDevices) {
   CheckAll(gvk, kClaim, cases);
 }
 
+TEST_F(NewerKindsTest, AVolumeForOnePodHasNoOtherMode) {
+  const Case cases[] = {
+      {R"({"spec":{"accessModes":["ReadWriteOncePod"]}})", ""},
+      {R"({"spec":{"accessModes":["ReadWriteOncePod","ReadWriteOnce"]}})",
+       "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes"}};
+  CheckAll({"", "v1", "PersistentVolumeClaim"}, R"({"metadata":{"name":"c"},"spec":{
+      "accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})",
+           cases);
+}
+
 TEST_F(NewerKindsTest, SuspendedJobsArePlacedAnew) {
   // A queue places a job anew while it is suspended, and what it runs stays.
   const char* const kSuspended = R"({"metadata":{"name":"j"},"spec":{"suspend":true,"template":{

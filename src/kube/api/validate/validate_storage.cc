@@ -12,14 +12,21 @@ namespace {
 using json::Value;
 
 void CheckAccessModes(const Value& spec, const std::string& at, FieldErrors& errors) {
+  bool alone = false;  // for one pod
+  bool others = false;
   for (const Value& item : json::GetArray(spec, {"accessModes"})) {
     const std::string_view mode = TextIn(item);
+    (mode == "ReadWriteOncePod" ? alone : others) = true;
     if (mode == "ReadWriteOnce" || mode == "ReadOnlyMany" || mode == "ReadWriteMany" ||
         mode == "ReadWriteOncePod") {
       continue;
     }
     errors.push_back(NotSupportedError(PathField(at, "accessModes"), mode,
                                        {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}));
+  }
+  if (alone && others) {
+    errors.push_back(ForbiddenError(PathField(at, "accessModes"),
+                                    "may not use ReadWriteOncePod with other access modes"));
   }
 }
 
