@@ -324,7 +324,7 @@ std::string ForeignSource(const json::Value& volume) {
   if (!driver.empty()) return StrCat(kDriver, " ", driver);
   for (const auto& field : json::GetObject(volume, {"spec"})) {
     const std::string_view name = field.key();
-    // Of the other fields that are objects, none is a source.
+    // The fields that are objects and hold no data.
     const bool source = field.value().is_object() && name != "capacity" && name != "claimRef" &&
                         name != "nodeAffinity";
     if (source) return std::string(name);
