@@ -403,14 +403,30 @@ async function evictAll(node: string): Promise<void> {
   toast(`Node ${node} is cordoned, and ${plural(pods.length, 'pod')} ${pods.length === 1 ? 'leaves' : 'leave'} it.`);
 }
 
+const NAMED_MAX = 5;
+
+// Whose pods a drain stops. Empty: no workload of which anything is known.
+function stoppedText(pods: NodePod[]): string {
+  const names = [...new Set(pods.filter((pod) => pod.job).map((pod) => `${pod.namespace}/${pod.job}`))].sort();
+  if (names.length === 0) return '';
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
+  return `On it run pods of ${plural(names.length, 'workload')}: ${names.slice(0, NAMED_MAX).join(', ')}${more}.`;
+}
+
 function drain(node: NodeRow): void {
   confirm({
     title: `Drain ${node.name}?`,
     action: 'Drain',
     danger: true,
-    text:
-      'The node gets no new pods, and its pods are evicted with their grace period. ' +
-      'Workloads that use the SDK save, and continue elsewhere when there is room.',
+    text: (
+      <>
+        <p>
+          The node gets no new pods, and its pods are evicted with their grace period. Workloads that use the SDK save,
+          and continue elsewhere when there is room.
+        </p>
+        <p>{stoppedText(node.pods)}</p>
+      </>
+    ),
     run: () => evictAll(node.name),
   });
 }

@@ -1,5 +1,6 @@
 // What would happen: another quota, more nodes or one more job, in a copy of the cluster's state.
 import { useState } from 'preact/hooks';
+import { may } from '../lib/access.ts';
 import { errorText, json } from '../lib/api.ts';
 import { gpuHours, number } from '../lib/format.ts';
 import { checkJob, jobObject, newJob } from '../lib/job_form.ts';
@@ -364,6 +365,17 @@ export function WhatIf() {
     void ask();
   };
   const part = { question, set, wrongs };
+  // The scheduler decides on everybody's pods.
+  if (may('list', 'swell.dev', 'podgroups') === false) {
+    return (
+      <>
+        <Head title="What-if" />
+        <Empty title="Only users who can read the whole cluster can ask this">
+          The answer depends on everybody’s workloads. The page of a workload says under <em>Why</em> what it waits for.
+        </Empty>
+      </>
+    );
+  }
   return (
     <>
       <Head title="What-if" />

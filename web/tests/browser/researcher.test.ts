@@ -57,6 +57,16 @@ test('nobody is offered what they may not do', async () => {
   restore();
 });
 
+test('what would happen is asked only by those who can read the whole cluster', async () => {
+  one.fake.denied.add('list podgroups');
+  const page = await one.page();
+  await go(page, '/whatif', 'What-if');
+  await page.waitForSelector('text=Only users who can read the whole cluster can ask this');
+  assert.equal(await page.getByRole('button', { name: 'Show what would happen' }).count(), 0);
+  await page.context().close();
+  one.fake.denied.clear();
+});
+
 test('on a cluster without projects, a workload goes to the default namespace', async () => {
   const { world } = one.fake;
   const { projects } = world;

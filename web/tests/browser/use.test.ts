@@ -599,6 +599,8 @@ test('a node is drained', async () => {
   if (node.pods[0]) node.pods[0].job = null; // a DaemonSet's
   await go(page, '/node?name=node-4', 'node-4');
   await page.getByRole('button', { name: 'Drain' }).click();
+  const job = node.pods[1]?.job;
+  await page.waitForSelector(`dialog:has-text("On it run pods of"):has-text("${job}")`);
   await page.locator('dialog').getByRole('button', { name: 'Drain' }).click();
   await page.waitForSelector('.toast:has-text("leave it")');
   await page.waitForSelector('h1 + .badge.wait > :text-is("Ready, cordoned")');
