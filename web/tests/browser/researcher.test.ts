@@ -5,7 +5,7 @@ import { go, noTroubles, stage } from './fixture.ts';
 
 const one = stage();
 
-// The user may make workloads in `project` alone, and sees the pods of no other.
+// The user may make workloads in `project` alone, and sees the pods of no other, until what is returned is called.
 function inProjectAlone(project: string): () => void {
   const { world, denied } = one.fake;
   const { jobs, projects } = world;
@@ -19,8 +19,8 @@ function inProjectAlone(project: string): () => void {
   };
 }
 
-test('a project without workloads takes the first one from its researcher', async () => {
-  const restore = inProjectAlone('vision');
+test('a project without workloads takes the first one from its researcher', async (context) => {
+  context.after(inProjectAlone('vision'));
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');
   await page.getByRole('button', { name: 'New workload' }).first().click();
@@ -42,34 +42,33 @@ test('a project without workloads takes the first one from its researcher', asyn
   await page.getByRole('button', { name: 'Submit', exact: true }).click();
   await page.waitForSelector('h1:has-text("first")');
   await page.context().close();
-  restore();
   noTroubles(one);
 });
 
-test('nobody is offered what they may not do', async () => {
-  const restore = inProjectAlone('vision');
+test('nobody is offered what they may not do', async (context) => {
+  context.after(inProjectAlone('vision'));
   one.fake.denied.add('create trainingjobs');
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');
   await page.waitForSelector('text=There are no workloads');
   assert.equal(await page.getByRole('button', { name: 'New workload' }).count(), 0);
   await page.context().close();
-  restore();
 });
 
-test('what would happen is asked only by those who can read the whole cluster', async () => {
+test('what would happen is asked only by those who can read the whole cluster', async (context) => {
+  context.after(() => one.fake.denied.clear());
   one.fake.denied.add('list podgroups');
   const page = await one.page();
   await go(page, '/whatif', 'What-if');
   await page.waitForSelector('text=Only users who can read the whole cluster can ask this');
   assert.equal(await page.getByRole('button', { name: 'Show what would happen' }).count(), 0);
   await page.context().close();
-  one.fake.denied.clear();
 });
 
-test('on a cluster without projects, a workload goes to the default namespace', async () => {
+test('on a cluster without projects, a workload goes to the default namespace', async (context) => {
   const { world } = one.fake;
   const { projects } = world;
+  context.after(() => Object.assign(world, { projects }));
   world.projects = [];
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');
@@ -80,7 +79,6 @@ test('on a cluster without projects, a workload goes to the default namespace', 
   await page.getByRole('button', { name: 'Show the plan' }).click();
   assert.match(await page.getByLabel('Manifest', { exact: true }).inputValue(), /\n {2}namespace: default\n/);
   await page.context().close();
-  world.projects = projects;
 });
 
 test('the end of a log is in sight without scrolling the page', async () => {
