@@ -405,7 +405,7 @@ async function evictAll(node: string): Promise<void> {
 
 const NAMED_MAX = 5;
 
-// Whose pods a drain stops. Empty: no workload of which anything is known.
+// The workloads whose pods a drain stops. Empty: no workload of which anything is known.
 function stoppedText(pods: NodePod[]): string {
   const names = [...new Set(pods.filter((pod) => pod.job).map((pod) => `${pod.namespace}/${pod.job}`))].sort();
   if (names.length === 0) return '';
