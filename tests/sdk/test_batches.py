@@ -13,7 +13,6 @@ from unittest import mock
 
 import support  # noqa: F401  (puts the SDK on the path)
 import swell
-from swell import loop
 from swell.loop import batches
 
 
@@ -359,21 +358,6 @@ class GradientsTest(support.FolderTest):
 
     def test_two_optimizers_may_take_turns(self):
         self.assertEqual(self.told(lambda job, one, two: (one, two)[job.step % 2].step()), [])
-
-
-class PartTest(unittest.TestCase):
-    def part(self, message):
-        def gather(thing):
-            raise RuntimeError(message)
-
-        loop._part(SimpleNamespace(_gather=gather))
-
-    def test_a_peer_that_has_ended_already_fails_nobody(self):
-        self.part("[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:34719")
-
-    def test_other_errors_are_not_hidden(self):
-        with self.assertRaisesRegex(RuntimeError, "no group"):
-            self.part("there is no group")
 
 
 class GroupTest(unittest.TestCase):

@@ -31,7 +31,6 @@ from swell.exits import at_clean_exit
 from swell.own_time import elements_of
 from swell.plain import is_part
 from swell.rates import adapt
-from swell.resize import is_lost_peer
 from swell.sampler import ResumableDistributedSampler
 from swell.stream import Stream
 from swell.weight import Weight
@@ -126,19 +125,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     if job.finishing:
         job.progress.total = step
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
-    _part(job)
     job.progress.enter("done", step)
     job._end_loop(name)
-
-
-def _part(job):
-    """No rank ends, and closes its connections, before all ranks know that the last save is done."""
-    try:
-        job._gather(None)
-    except RuntimeError as error:
-        # A rank that ends now has heard of all others.
-        if not is_lost_peer(error):
-            raise
 
 
 def _tell_of_break(job):
