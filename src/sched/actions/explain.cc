@@ -70,6 +70,7 @@ class Explainer {
                            NodeId beside);
   // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
+  size_t NodesHeldFor(GroupId id) const;
   std::string HeldText(GroupId id) const;
   std::string MissingLabels(const Shape& shape) const;
   // Whether its own share keeps the job from reclaiming, while others hold more than they are due.
@@ -295,6 +296,7 @@ uint64_t Explainer::Summary(GroupId id) {
   sum.Add(static_cast<uint64_t>(first.front()));
   if (const std::string* said = Said(id)) sum.Add(StableHash(*said));
   sum.Add(IsBeyondItsShare(id, first) ? 1 : 0);
+  sum.Add(NodesHeldFor(id));
   return sum.Total();
 }
 
@@ -521,10 +523,14 @@ std::string Explainer::LackingTogether(GroupId id, const std::vector<PodId>& pod
   return text;
 }
 
-std::string Explainer::HeldText(GroupId id) const {
+size_t Explainer::NodesHeldFor(GroupId id) const {
   const auto& held = state_.held_nodes;
-  const auto own = std::count_if(held.begin(), held.end(),
-                                 [&](NodeId node) { return state_.nodes[node].held_for == id; });
+  return static_cast<size_t>(std::count_if(
+      held.begin(), held.end(), [&](NodeId node) { return state_.nodes[node].held_for == id; }));
+}
+
+std::string Explainer::HeldText(GroupId id) const {
+  const size_t own = NodesHeldFor(id);
   if (own == 0) return "";
   return StrCat("; it has waited long, so ", Plural(own, "node"), own == 1 ? " is" : " are",
                 " held for it");

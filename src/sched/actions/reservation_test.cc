@@ -38,6 +38,22 @@ TEST(Reservation, EqualsMayNotTakeWhatALongWaitingJobDrains) {
   EXPECT_EQ(s.PhaseOf("big-1"), "Bound");
 }
 
+TEST(Reservation, AJobIsToldWhenNodesAreHeldForItThoughNothingElseChanged) {
+  Scenario s;
+  FillAndWait(s, 50);
+  s.now = s.now - std::chrono::minutes(45);
+  s.KeepRecords(1);
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("big"), nullptr);
+  EXPECT_EQ(s.WaitingOf("big")->reason.find("held for it"), std::string::npos);
+  s.now = *s.last.wake_at;
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("big"), nullptr);
+  EXPECT_NE(s.WaitingOf("big")->reason.find("2 nodes are held for it"), std::string::npos)
+      << s.WaitingOf("big")->reason;
+  EXPECT_EQ(s.ReplayDifference(), "");
+}
+
 // A project that is due all there is, and whose own small jobs keep some of it busy.
 TEST(Reservation, AProjectsLargeJobIsNotStarvedByItsSmallOnes) {
   Scenario s;
