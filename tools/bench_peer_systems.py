@@ -27,7 +27,8 @@ JOBS = "/apis/batch/v1/namespaces/bench/jobs"
 def pod(name, scheduler, labels, annotations=None, **spec):
     container = {"name": "main", "image": "busybox",
                  "resources": {"limits": {"nvidia.com/gpu": 1}, "requests": {"cpu": "100m"}}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "bench", **labels}, "annotations": annotations or {}},
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app": "bench", **labels}, "annotations": annotations or {}},
             "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container], **spec}}
 
 
@@ -200,7 +201,7 @@ class Programs(Peer):
             end(process)
 
     def arguments(self, plane):
-        """Of all its programs."""
+        """All its programs have these."""
         return []
 
     def objects(self, plane):
