@@ -11,8 +11,10 @@ import functools
 import os
 import signal
 import sys
+import time
 
 EXIT_KILLED = 128 + signal.SIGKILL
+_TOLD_SECONDS = 1.0
 _code = None
 
 
@@ -45,8 +47,12 @@ def watch_loaders():
 
     def end_as_killed(kind, value, trace):
         global _code
+        try:
+            killed = _comes_of_killed_loader(value)
+        except RuntimeError as told:  # torch raises it wherever this thread is when it hears of the end
+            killed = _comes_of_killed_loader(told)
         report_exception(kind, value, trace)
-        if _code is None and _tells_of_killed_loader(value):
+        if _code is None and killed:
             _code = EXIT_KILLED
             sys.stderr.write(
                 "swell: a process of a DataLoader was killed from outside, often because memory ran out; this process "
@@ -56,12 +62,36 @@ def watch_loaders():
     sys.excepthook = end_as_killed
 
 
-def _tells_of_killed_loader(error):
+def _comes_of_killed_loader(error):
     while error is not None:
         text = str(error)
         if text.startswith("DataLoader worker (pid") and ("by signal: Killed" in text or _ended_silently(text)):
             return True
+        # A worker that is killed while it hands a batch over breaks the connection, and torch says no more.
+        if isinstance(error, (OSError, EOFError)) and _any_was_killed(_workers_in(error.__traceback__)):
+            return True
         error = error.__cause__
+    return False
+
+
+def _workers_in(trace):
+    """The workers of the loaders that were at work."""
+    workers = []
+    while trace is not None:
+        workers += getattr(trace.tb_frame.f_locals.get("self"), "_workers", None) or []
+        trace = trace.tb_next
+    return workers
+
+
+def _any_was_killed(workers):
+    # The kernel closes what a process had open before it tells of the end.
+    end = time.monotonic() + _TOLD_SECONDS
+    while workers:
+        if any(worker.exitcode == -signal.SIGKILL for worker in workers):
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
     return False
 
 
