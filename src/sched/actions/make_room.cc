@@ -158,7 +158,9 @@ void DecidePlan(CycleContext& context,
   const EvictionPlan evictions{
       .victims = std::move(victims), .beneficiary = job.group, .beneficiaries = job.pods};
   DecideEvictions(context, action, evictions);
-  if (!others.victims.empty()) DecideEvictions(context, *request.from_others, others);
+  if (request.from_others != nullptr && !others.victims.empty()) {
+    DecideEvictions(context, *request.from_others, others);
+  }
   DecideNominations(context, action, job.pods);
   DecideNominations(context, action, moved);
   if (!request.policy.must_move) return;

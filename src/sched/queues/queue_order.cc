@@ -263,6 +263,7 @@ void QueueOrder::SetAside() {
   for (UserJobs& each : lanes_[stale_].users) {
     if (each.user == popped_user_) user = &each;
   }
+  SWELL_CHECK(user != nullptr);
   user->aside.push_back(std::move(user->jobs.extract(*popped_line_).value()));
   with_aside_.insert(stale_);
   popped_line_.reset();
