@@ -60,6 +60,12 @@ class Peer:
         """Requests that create it: its pods begin with NAME and a dash."""
         raise NotImplementedError
 
+    def grouped(self, group, size, labels=None, annotations=None, **spec):
+        """A group, and as many pods that say in these words that they are its members."""
+        name = group["metadata"]["name"]
+        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, labels or {}, annotations, **spec))
+                                         for i in range(size)]
+
 
 class Swell(Peer):
     name, scheduler = "Swell", "swell"
@@ -80,8 +86,7 @@ class Swell(Peer):
         group = {"apiVersion": "swell.dev/v1", "kind": "PodGroup", "metadata": {"name": name},
                  "spec": {"podSets": [{"name": "all", "minMember": size}], "priorityClassName": priority}}
         labels = {"swell.dev/pod-group": name, "swell.dev/pod-set": "all"}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, labels, priorityClassName=priority))
-                                         for i in range(size)]
+        return self.grouped(group, size, labels, priorityClassName=priority)
 
 
 class KubeScheduler(Peer):
@@ -104,8 +109,7 @@ class KubeScheduler(Peer):
     def gang(self, name, size, priority):
         group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": name},
                  "spec": {"schedulingPolicy": {"gang": {"minCount": size}}, "priorityClassName": priority}}
-        member = {"schedulingGroup": {"podGroupName": name}, "priorityClassName": priority}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, {}, **member)) for i in range(size)]
+        return self.grouped(group, size, schedulingGroup={"podGroupName": name}, priorityClassName=priority)
 
 
 class Kueue(KubeScheduler):
@@ -253,8 +257,7 @@ tiers:
         group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name},
                  "spec": {"minMember": size, "priorityClassName": priority}}
         notes = {"scheduling.k8s.io/group-name": name, "volcano.sh/preemptable": "true"}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, {}, notes,
-                                                    priorityClassName=priority)) for i in range(size)]
+        return self.grouped(group, size, annotations=notes, priorityClassName=priority)
 
 
 class Kai(Programs):
@@ -307,9 +310,8 @@ class Kai(Programs):
         group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup",
                  "metadata": {"name": name, "labels": {"kai.scheduler/queue": "all"}},
                  "spec": {"minMember": size, "queue": "all", "priorityClassName": priority}}
-        return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, {"kai.scheduler/queue": "all"},
-                                                    {"pod-group-name": name}, priorityClassName=priority))
-                                         for i in range(size)]
+        return self.grouped(group, size, {"kai.scheduler/queue": "all"}, {"pod-group-name": name},
+                            priorityClassName=priority)
 
 
 def all_systems():
